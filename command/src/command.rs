@@ -13,7 +13,7 @@ use crate::{
     invocation::Invocation,
     operation, plugins, project_plugins,
     session::{Components, Session},
-    stack,
+    stack, state,
 };
 
 /// The exit code of refused arguments.
@@ -146,6 +146,7 @@ impl Command {
 async fn with_session(session: &Session<'_>, verb: &Verb, flags: &[GivenFlag]) -> Result {
     match verb {
         Verb::Stack(arguments) => stack::run(session, arguments).await,
+        Verb::State(command) => state::run(session, command).await,
         Verb::Config(arguments) => config::run(session, arguments).await,
         Verb::Preview(arguments) => operation::preview(session, arguments, flags).await,
         Verb::Up(arguments) => operation::up(session, arguments, flags).await,

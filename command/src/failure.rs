@@ -107,6 +107,17 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// Puts a line after the message.
+    #[must_use]
+    pub(crate) fn followed_by(self, line: &str) -> Self {
+        Self {
+            message: format!("{}\n{line}", self.message),
+            ..self
+        }
+    }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error.kind() {

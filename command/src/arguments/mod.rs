@@ -4,6 +4,7 @@ mod config;
 mod operation;
 mod refusal;
 mod stack;
+mod state;
 
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -21,6 +22,7 @@ pub(crate) use refusal::Refusal;
 pub(crate) use stack::{
     StackArguments, StackCommand, StackExport, StackHistory, StackInit, StackOutput, StackRemove, TagCommand,
 };
+pub(crate) use state::{StateCommand, StateDelete, StateGet, StateMarks, StateMove, StateRename, StateTaint};
 
 /// A flag that was given: its name and, for booleans, its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +91,9 @@ pub(crate) enum Verb {
     Org(OrgCommand),
     /// Manages stacks.
     Stack(Box<StackArguments>),
+    /// Edits the recorded state of a stack.
+    #[command(subcommand)]
+    State(Box<StateCommand>),
     /// Manages the configuration of a stack.
     Config(Box<ConfigArguments>),
     /// Shows what an update would do.

@@ -80,13 +80,19 @@ impl Player {
             })
         };
         let begins = |mark: &'static str| move |line: &&&str| line.starts_with(mark);
-        let given = |mark| expected.iter().filter(begins(mark)).map(|line| line[2..].to_owned());
+        let given = |mark| {
+            expected
+                .iter()
+                .filter(begins(mark))
+                .map(|line| line[2..].to_owned())
+        };
         let answers: Arc<Mutex<VecDeque<String>>> = Arc::new(Mutex::new(given("> ").collect()));
         let is_terminal = !answers.lock().unwrap().is_empty();
         let ask = |mark: &'static str| -> Option<Ask> {
             let (seen, answers) = (Arc::clone(&seen), Arc::clone(&answers));
             let ask = move |question: &str| {
-                let lines = question.trim_end().lines().map(|line| format!("{mark} {line}"));
+                let lines = question.trim_end().lines();
+                let lines = lines.map(|line| format!("{mark} {line}").trim_end().to_owned());
                 seen.lock().unwrap().extend(lines);
                 Ok(answers.lock().unwrap().pop_front().map(|answer| answer + "\n"))
             };

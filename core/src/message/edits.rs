@@ -2,6 +2,16 @@
 
 use super::Text;
 
+/// Returns the reference engine's text for a URN that the state does not have; `near` are similar ones.
+pub(crate) fn unknown_record(urn: &str, near: &[&str]) -> String {
+    let mut text = format!("No such resource \"{urn}\" exists in the current state");
+    if !near.is_empty() {
+        text.push_str("\nDid you mean:");
+    }
+    near.iter().for_each(|near| text.push_str(&format!("\n  {near}")));
+    text
+}
+
 /// Returns the reference engine's refusal to delete a protected record.
 pub(crate) fn protected_record(urn: &str) -> String {
     format!(

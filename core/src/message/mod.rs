@@ -12,7 +12,7 @@ mod text;
 mod wording;
 
 pub(crate) use catalog::Message;
-pub(crate) use edits::{cannot_encrypt, needed_record, protected_record};
+pub(crate) use edits::{cannot_encrypt, needed_record, protected_record, unknown_record};
 pub(crate) use import::{PROVIDER_INPUTS_DEPRECATED, numbered_errors};
 pub use language::Language;
 pub(crate) use language::{is_snake_case_of, snake_case};

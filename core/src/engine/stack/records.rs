@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::Stack;
 use crate::{
     error::{Error, ErrorKind, Result},
-    message::nearest_names,
+    message::{Text, nearest_names, unknown_record},
     operation::{Adoption, Operation, OperationKind, OperationOptions, PendingWork, forget_pending},
     resource::ResourceState,
     state::{PendingEntry, ResourceGraph, Snapshot},
     store::{HistoryPage, LoadedStack},
+    urn::Urn,
 };
 
 /// How many URNs an error names that are similar to an unknown one.
@@ -82,12 +83,13 @@ impl Stack {
             return Ok(Arc::clone(record));
         }
         let known = records.iter().map(|record| record.urn.as_str());
-        let error = Error::new(
-            ErrorKind::NotFound,
-            format!("the stack '{}' has no resource with the URN '{urn}'", self.name()),
-        );
-        let near = nearest_names(urn, known, MAX_NEAREST).into_iter();
-        Err(near.fold(error, |error, near| {
+        let near = nearest_names(urn, known, MAX_NEAREST);
+        let library = format!("the stack '{}' has no resource with the URN '{urn}'", self.name());
+        let text = Text::pair(unknown_record(urn, &near), library);
+        let named = Urn::parse(urn).ok();
+        let error = Error::new(ErrorKind::NotFound, text);
+        let error = named.into_iter().fold(error, Error::with_urn);
+        Err(near.into_iter().fold(error, |error, near| {
             error.with_hint(format!("did you mean '{near}'?"))
         }))
     }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    message::{Text, nearest_names},
+    message::{Text, nearest_names, unknown_record},
     resource::ResourceState,
     urn::Urn,
 };
@@ -62,14 +62,7 @@ impl<'a> Positions<'a> {
             });
             lines.collect::<Vec<_>>().join("\n")
         };
-        let reference = lines(&|urn, near| {
-            let mut text = format!("No such resource \"{urn}\" exists in the current state");
-            if !near.is_empty() {
-                text.push_str("\nDid you mean:");
-            }
-            near.iter().for_each(|near| text.push_str(&format!("\n  {near}")));
-            text
-        });
+        let reference = lines(&|urn, near| unknown_record(urn.as_str(), near));
         let library = lines(&|urn, _| format!("the state has no resource '{urn}'"));
         let error =
             Error::new(ErrorKind::NotFound, Text::pair(reference, library)).with_urn((*first).clone());

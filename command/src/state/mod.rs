@@ -1,0 +1,150 @@
+//! `state`: edits of the recorded state. The core has their rules.
+
+mod get;
+mod marks;
+mod relocation;
+mod repair;
+
+use stackwright::{
+    Error, ErrorKind, Stack,
+    state::edit::{Delete, EditReport, Rename, StateEdit},
+    urn::Urn,
+};
+
+use crate::{
+    arguments::{StateCommand, StateDelete, StateRename},
+    failure::{Failure, Result},
+    session::Session,
+};
+
+/// The question before an edit.
+const QUESTION: &str = "warning: This command will edit your stack's state directly. Confirm? (y/N)";
+/// The error of a command without the URN that it needs.
+const NO_URN: &str = "Must supply <resource URN> unless pulumi is run interactively";
+/// The advice after the error of a URN that the state does not have.
+const HINT: &str = "To list the resource URNs in the stack, run `pulumi stack --show-urns`; to inspect the full state, run \
+                    `pulumi stack export`.";
+/// What stands around the URN in the core's warning of a protected record that is deleted.
+const FORCED: (&str, &str) = ("the record of the protected resource '", "' is deleted by force");
+
+/// Runs a subcommand of `state`.
+pub(crate) async fn run(session: &Session<'_>, command: &StateCommand) -> Result {
+    match command {
+        StateCommand::Delete(arguments) => delete(session, arguments).await,
+        StateCommand::Protect(arguments) => marks::protect(session, arguments).await,
+        StateCommand::Unprotect(arguments) => marks::unprotect(session, arguments).await,
+        StateCommand::Taint(arguments) => marks::taint(session, arguments).await,
+        StateCommand::Untaint(arguments) => marks::untaint(session, arguments).await,
+        StateCommand::Rename(arguments) => rename(session, arguments).await,
+        StateCommand::Move(arguments) => relocation::relocate(session, arguments).await,
+        StateCommand::Repair { stack, yes } => repair::repair(session, stack, *yes).await,
+        StateCommand::Get(arguments) => get::get(session, arguments).await,
+        StateCommand::Edit { .. } => Err(Failure::new(
+            "`state edit` is not supported: write the state into a file with `stack export --file`, edit that, and use \
+             `stack import --file`",
+        )),
+        StateCommand::Upgrade { .. } => Err(Failure::new(
+            "`state upgrade` is not supported: this engine reads no stores without projects",
+        )),
+    }
+}
+
+/// Removes records.
+async fn delete(session: &Session<'_>, arguments: &StateDelete) -> Result {
+    if arguments.all && !arguments.urns.is_empty() {
+        return Err(Failure::new(
+            "cannot specify a resource URN when deleting all resources",
+        ));
+    }
+    if !arguments.all && arguments.urns.is_empty() {
+        return Err(Failure::new(NO_URN));
+    }
+    let edit = StateEdit::Delete(Delete {
+        urns: parsed(&arguments.urns)?,
+        all: arguments.all,
+        id: None,
+        dependents: arguments.target_dependents,
+        force: arguments.force,
+    });
+    let stack = opened(session, arguments.stack.stack.as_deref()).await?;
+    confirm(session, arguments.yes, QUESTION).await?;
+    apply(session, &stack, &edit).await?;
+    session
+        .invocation
+        .print(match (arguments.all, arguments.urns.len()) {
+            (true, _) => "Resources deleted".to_owned(),
+            (false, 1) => "Resource deleted".to_owned(),
+            (false, count) => format!("{count} resources deleted"),
+        });
+    Ok(())
+}
+
+/// Gives a resource another name.
+async fn rename(session: &Session<'_>, arguments: &StateRename) -> Result {
+    let (Some(urn), Some(name)) = (&arguments.urn, &arguments.name) else {
+        return Err(Failure::new(
+            "Must supply <resource URN> and <new name> unless pulumi is run interactively",
+        ));
+    };
+    let urn = Urn::parse(urn).map_err(|_| Failure::new("The provided input URN is not valid"))?;
+    let stack = opened(session, arguments.stack.stack.as_deref()).await?;
+    confirm(session, arguments.yes, QUESTION).await?;
+    let edit = StateEdit::Rename(Rename::to_name(urn, name));
+    apply(session, &stack, &edit).await?;
+    session.invocation.print("Resource renamed");
+    Ok(())
+}
+
+/// Opens the named stack, or the selected one.
+async fn opened(session: &Session<'_>, given: Option<&str>) -> Result<Stack> {
+    let named = session.stack_or_selected(given)?;
+    session.stack(&named).await
+}
+
+/// Asks the user of a terminal before an edit.
+async fn confirm(session: &Session<'_>, yes: bool, question: &str) -> Result {
+    match session.invocation.confirm(yes, question).await? {
+        true => Ok(()),
+        false => Err(Failure::declined()),
+    }
+}
+
+/// Makes an edit, and writes its warnings.
+async fn apply(session: &Session<'_>, stack: &Stack, edit: &StateEdit) -> Result<EditReport> {
+    let report = stack.edit(edit, false).await.map_err(explained)?;
+    warn(session, &report);
+    Ok(report)
+}
+
+fn warn(session: &Session<'_>, report: &EditReport) {
+    for warning in &report.warnings {
+        let forced = warning
+            .strip_prefix(FORCED.0)
+            .and_then(|rest| rest.strip_suffix(FORCED.1));
+        match forced {
+            Some(urn) => session.invocation.warn(format!(
+                "deleting protected resource {urn} due to presence of --force"
+            )),
+            None => session.invocation.warn(warning),
+        }
+    }
+}
+
+/// Returns the failure of an edit, with advice where the state does not have a URN.
+fn explained(error: Error) -> Failure {
+    let is_unknown = error.kind() == ErrorKind::NotFound && error.urn().is_some();
+    let failure = Failure::from(error);
+    match is_unknown {
+        true => failure.followed_by(HINT),
+        false => failure,
+    }
+}
+
+/// Parses URNs.
+fn parsed(texts: &[String]) -> Result<Vec<Urn>> {
+    let urns = texts.iter().map(|text| {
+        let invalid = |_| Failure::new(format!("\"{text}\" is not a valid resource URN")).followed_by(HINT);
+        Urn::parse(text).map_err(invalid)
+    });
+    urns.collect()
+}
