@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -72,9 +73,12 @@ def test_operations_take_and_return_deployments(form: Callable[[Any], Any], tmp_
 
 
 def test_a_cancelled_operation_returns_its_deployment() -> None:
+    started = threading.Event()
+
     class Slow(Memory):
         def create(self, request: sw.CreateRequest) -> sw.CreateResult:
             if request.name == "b":
+                assert started.wait(60)
                 operation.cancel()
             return super().create(request)
 
@@ -82,6 +86,7 @@ def test_a_cancelled_operation_returns_its_deployment() -> None:
         stack = engine.stack("shop/dev", making("a"), deployment={})
         stack.up()
         operation = stack.start_up(program=making("a", "b"))
+        started.set()
         result = operation.wait()
         assert isinstance(result.error, sw.CancelledError)
         assert things(result.deployment()) == ["a", "b"]
