@@ -110,7 +110,7 @@ for (const signal of ["SIGINT", "SIGTERM"]) {
         const env = {
             PATH: path.dirname(process.execPath),
             HOME: directory,
-            PULUMI_BACKEND_URL: `file://${directory}/state`,
+            PULUMI_BACKEND_URL: `file://${directory}`,
             PULUMI_CONFIG_PASSPHRASE: "correct horse",
         };
         const run = (...list) => spawnSync(process.execPath, [BIN, ...list], { cwd: directory, env, encoding: "utf8", timeout: 60_000 });
