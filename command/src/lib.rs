@@ -43,6 +43,7 @@ mod stack;
 mod state;
 mod config;
 mod project_plugins;
+mod about;
 mod dependencies;
 mod running;
 mod plugins;

@@ -306,7 +306,7 @@ async fn runner<'a>(
             "if any flags in the group [json output] are set none of the others can be; [json output] were all set",
         ));
     }
-    let named = session.stack_or_selected(arguments.stack.stack.as_deref())?;
+    let named = session.new_or_selected(arguments.stack.stack.as_deref())?;
     let project = match session.project_of(&named) {
         Some(project) => project,
         None => session.project()?,
