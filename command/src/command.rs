@@ -150,18 +150,19 @@ impl Command {
     }
 }
 
+/// Runs a subcommand. Its future is large: it has a place of its own, so that the stacks of small threads suffice.
 async fn with_session(session: &Session<'_>, verb: &Verb, flags: &[GivenFlag]) -> Result {
     match verb {
-        Verb::Stack(arguments) => stack::run(session, arguments).await,
-        Verb::About(arguments) => about::about(session, arguments).await,
-        Verb::State(command) => state::run(session, command).await,
-        Verb::Config(arguments) => config::run(session, arguments).await,
-        Verb::Preview(arguments) => operation::preview(session, arguments, flags).await,
-        Verb::Up(arguments) => operation::up(session, arguments, flags).await,
-        Verb::Refresh(arguments) => operation::refresh(session, arguments, flags).await,
-        Verb::Destroy(arguments) => operation::destroy(session, arguments, flags).await,
-        Verb::Import(arguments) => operation::import(session, arguments, flags).await,
-        Verb::Cancel(arguments) => cancel(session, arguments).await,
+        Verb::Stack(arguments) => Box::pin(stack::run(session, arguments)).await,
+        Verb::About(arguments) => Box::pin(about::about(session, arguments)).await,
+        Verb::State(command) => Box::pin(state::run(session, command)).await,
+        Verb::Config(arguments) => Box::pin(config::run(session, arguments)).await,
+        Verb::Preview(arguments) => Box::pin(operation::preview(session, arguments, flags)).await,
+        Verb::Up(arguments) => Box::pin(operation::up(session, arguments, flags)).await,
+        Verb::Refresh(arguments) => Box::pin(operation::refresh(session, arguments, flags)).await,
+        Verb::Destroy(arguments) => Box::pin(operation::destroy(session, arguments, flags)).await,
+        Verb::Import(arguments) => Box::pin(operation::import(session, arguments, flags)).await,
+        Verb::Cancel(arguments) => Box::pin(cancel(session, arguments)).await,
         _ => Ok(()),
     }
 }

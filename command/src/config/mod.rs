@@ -63,6 +63,22 @@ pub(crate) async fn run(session: &Session<'_>, arguments: &ConfigArguments) -> R
     }
 }
 
+/// Writes values, given as `KEY=VALUE`, into the settings file of a stack.
+pub(crate) async fn assign(
+    session: &Session<'_>,
+    project: &Project,
+    stack: &NamedStack,
+    pairs: &[String],
+    are_paths: bool,
+) -> Result {
+    let target = Target {
+        session,
+        project: project.clone(),
+        stack: stack.clone(),
+    };
+    write::assign(&target, pairs, are_paths).await
+}
+
 impl Target<'_> {
     /// Returns the name of the stack within the project.
     fn name(&self) -> &str {

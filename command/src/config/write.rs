@@ -115,9 +115,7 @@ pub(super) async fn set_all(target: &Target<'_>, arguments: &ConfigSetAll) -> Re
     }
     let pairs = arguments.plaintext.iter().map(|pair| (pair, false));
     for (pair, secret) in pairs.chain(arguments.secret.iter().map(|pair| (pair, true))) {
-        let (key, value) = pair
-            .split_once('=')
-            .ok_or_else(|| Failure::new("config value must be in the form [key]=[value]"))?;
+        let (key, value) = split(pair)?;
         let path = target.path_of(key, arguments.path).await?;
         values.push((
             path,
@@ -128,6 +126,21 @@ pub(super) async fn set_all(target: &Target<'_>, arguments: &ConfigSetAll) -> Re
         ));
     }
     write(target, values, Some(false)).await
+}
+
+/// Sets values, given as `KEY=VALUE`, in one write. The declaration of a key decides whether its value is a secret.
+pub(super) async fn assign(target: &Target<'_>, pairs: &[String], are_paths: bool) -> Result {
+    let mut values = Vec::with_capacity(pairs.len());
+    for pair in pairs {
+        let (key, value) = split(pair)?;
+        values.push((target.path_of(key, are_paths).await?, ConfigValue::plain(value)));
+    }
+    write(target, values, None).await
+}
+
+fn split(pair: &str) -> Result<(&str, &str)> {
+    pair.split_once('=')
+        .ok_or_else(|| Failure::new("config value must be in the form [key]=[value]"))
 }
 
 /// Removes values, in one write. Absent ones are no error.

@@ -19,6 +19,8 @@ use crate::{
 };
 
 pub(crate) use history::newest_config;
+pub(crate) use remove::forget;
+pub(crate) use select::check_provider;
 
 /// Runs a subcommand of `stack`.
 pub(crate) async fn run(session: &Session<'_>, arguments: &StackArguments) -> Result {
