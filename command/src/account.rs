@@ -24,12 +24,22 @@ struct Identity {
 }
 
 /// Prints the user and the store.
-pub(crate) async fn whoami(components: &Components, invocation: &Invocation, form: &OutputForm) -> Result {
+pub(crate) async fn whoami(
+    components: &Components,
+    invocation: &Invocation,
+    form: &OutputForm,
+    is_verbose: bool,
+) -> Result {
     let session = Session::open(components, invocation).await?;
     let user = HostFacts::system().username;
     if form.is_json() {
         let url = session.engine.store_url();
         invocation.print(text::document(&Identity { user, url })?);
+    } else if is_verbose {
+        invocation.print(format!("User: {user}"));
+        invocation.print("Organizations: ");
+        invocation.print(format!("Backend URL: {}", session.engine.store_url()));
+        invocation.print("Token type: personal");
     } else {
         invocation.print(user);
     }

@@ -6,8 +6,8 @@ use stackwright::{COMPATIBLE_VERSION, Engine, plugin::PluginSettings, store::Hos
 use tokio::runtime::Handle;
 
 use crate::{
-    account,
-    arguments::{Arguments, CancelArguments, GivenFlag, GlobalArguments, InstallArguments, Refusal, Verb},
+    about, account,
+    arguments::{Arguments, CancelArguments, GivenFlag, InstallArguments, Refusal, Verb},
     config, dependencies, downloads,
     failure::{Failure, Result},
     invocation::Invocation,
@@ -90,7 +90,7 @@ impl Command {
             true => invocation.without_questions(),
             false => invocation,
         };
-        warn_of_logs(&invocation, &arguments.global);
+        warn_of_logs(&invocation, &arguments);
         match self.dispatch(&invocation, &arguments, &flags).await {
             Ok(()) => 0,
             Err(Failure { code, message }) => {
@@ -108,7 +108,10 @@ impl Command {
                 invocation.print(COMPATIBLE_VERSION);
                 Ok(())
             }
-            Verb::Whoami(form) => account::whoami(&self.0, invocation, form).await,
+            Verb::Whoami(form) => {
+                let is_verbose = arguments.global.verbose.is_some();
+                account::whoami(&self.0, invocation, form, is_verbose).await
+            }
             Verb::Login(arguments) => account::login(&self.0, invocation, arguments),
             Verb::Logout => account::logout(invocation),
             Verb::Org(command) => account::organization(command),
@@ -120,6 +123,10 @@ impl Command {
             verb => {
                 let session = Session::open(&self.0, invocation).await?;
                 let session = session.with_flags(&arguments.global);
+                let session = match verb {
+                    Verb::Stack(arguments) => session.with_default_stack(arguments.stack.as_deref()),
+                    _ => session,
+                };
                 let ended = with_session(&session, verb, flags).await;
                 session.close().await;
                 ended
@@ -143,17 +150,19 @@ impl Command {
     }
 }
 
+/// Runs a subcommand. Its future is large: it has a place of its own, so that the stacks of small threads suffice.
 async fn with_session(session: &Session<'_>, verb: &Verb, flags: &[GivenFlag]) -> Result {
     match verb {
-        Verb::Stack(arguments) => stack::run(session, arguments).await,
-        Verb::State(command) => state::run(session, command).await,
-        Verb::Config(arguments) => config::run(session, arguments).await,
-        Verb::Preview(arguments) => operation::preview(session, arguments, flags).await,
-        Verb::Up(arguments) => operation::up(session, arguments, flags).await,
-        Verb::Refresh(arguments) => operation::refresh(session, arguments, flags).await,
-        Verb::Destroy(arguments) => operation::destroy(session, arguments, flags).await,
-        Verb::Import(arguments) => operation::import(session, arguments, flags).await,
-        Verb::Cancel(arguments) => cancel(session, arguments).await,
+        Verb::Stack(arguments) => Box::pin(stack::run(session, arguments)).await,
+        Verb::About(arguments) => Box::pin(about::about(session, arguments)).await,
+        Verb::State(command) => Box::pin(state::run(session, command)).await,
+        Verb::Config(arguments) => Box::pin(config::run(session, arguments)).await,
+        Verb::Preview(arguments) => Box::pin(operation::preview(session, arguments, flags)).await,
+        Verb::Up(arguments) => Box::pin(operation::up(session, arguments, flags)).await,
+        Verb::Refresh(arguments) => Box::pin(operation::refresh(session, arguments, flags)).await,
+        Verb::Destroy(arguments) => Box::pin(operation::destroy(session, arguments, flags)).await,
+        Verb::Import(arguments) => Box::pin(operation::import(session, arguments, flags)).await,
+        Verb::Cancel(arguments) => Box::pin(cancel(session, arguments)).await,
         _ => Ok(()),
     }
 }
@@ -182,11 +191,12 @@ async fn cancel(session: &Session<'_>, arguments: &CancelArguments) -> Result {
 }
 
 /// Names the flags of logs: this engine writes its log where the host does.
-fn warn_of_logs(invocation: &Invocation, global: &GlobalArguments) {
+fn warn_of_logs(invocation: &Invocation, Arguments { global, verb }: &Arguments) {
+    let is_verbose = global.verbose.is_some() && !matches!(verb, Verb::Whoami(_));
     for (flag, is_given) in [
         ("--logflow", global.logflow),
         ("--logtostderr", global.logtostderr),
-        ("--verbose", global.verbose.is_some()),
+        ("--verbose", is_verbose),
     ] {
         if is_given {
             invocation.warn(format!(

@@ -44,6 +44,7 @@ mod stack;
 mod state;
 mod config;
 mod project_plugins;
+mod about;
 mod dependencies;
 mod plugins;
 mod operation;

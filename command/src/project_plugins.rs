@@ -104,6 +104,14 @@ pub(crate) async fn install(invocation: &Invocation, cache: &PluginCache, reinst
     Ok(())
 }
 
+/// Returns the names and versions of the plugins that a project needs, sorted.
+pub(crate) async fn names(invocation: &Invocation, found: &FoundProject) -> Result<Vec<(String, String)>> {
+    let wanted = wanted(invocation, found).await?.into_iter();
+    Ok(wanted
+        .map(|wanted| (wanted.name, wanted.version.to_string()))
+        .collect())
+}
+
 /// Returns the plugins that a project needs, sorted by name.
 async fn wanted(invocation: &Invocation, found: &FoundProject) -> Result<BTreeSet<Wanted>> {
     let folder = found.folder();

@@ -36,6 +36,9 @@ pub(crate) struct Deployment {
     pub(crate) pending_operations: Vec<Pending>,
 }
 
+/// The time of a state that no operation has written.
+const NO_TIME: &str = "0001-01-01T00:00:00Z";
+
 /// When a state was written, and by which version.
 #[derive(Default, Deserialize)]
 pub(crate) struct Manifest {
@@ -70,6 +73,13 @@ pub(crate) struct Record {
     pub(crate) inputs: Map<String, Value>,
     #[serde(default)]
     pub(crate) outputs: Map<String, Value>,
+}
+
+impl Manifest {
+    /// Returns whether an operation has written the state.
+    pub(crate) fn is_written(&self) -> bool {
+        !self.time.is_empty() && self.time != NO_TIME
+    }
 }
 
 impl Record {

@@ -54,6 +54,8 @@ pub(crate) struct Session<'a> {
     pub(crate) is_non_interactive: bool,
     /// The operations of all invocations.
     pub(crate) running: Arc<Running>,
+    /// The stack that a flag before the subcommand names.
+    default_stack: Option<String>,
     project: Option<(FoundProject, Project)>,
     /// `None` for an engine of the host.
     secrets: Option<EnvironmentSecrets>,
@@ -85,6 +87,7 @@ impl<'a> Session<'a> {
             color: None,
             is_non_interactive: false,
             running: Arc::clone(&components.running),
+            default_stack: None,
             project,
             secrets,
         })
@@ -95,6 +98,14 @@ impl<'a> Session<'a> {
         Self {
             color: global.color.clone(),
             is_non_interactive: global.non_interactive,
+            ..self
+        }
+    }
+
+    /// Takes over the stack that a flag before the subcommand names.
+    pub(crate) fn with_default_stack(self, stack: Option<&str>) -> Self {
+        Self {
+            default_stack: stack.map(str::to_owned),
             ..self
         }
     }
@@ -194,9 +205,10 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Returns the selected stack: that of the environment, or the one that is kept for the project.
+    /// Returns the selected stack: that of the flag before the subcommand, that of the environment, or the one that is kept for the project.
     pub(crate) fn selected(&self) -> Result<Option<NamedStack>> {
-        match self.invocation.variable(SELECTED_STACK) {
+        let given = self.default_stack.as_deref();
+        match given.or_else(|| self.invocation.variable(SELECTED_STACK)) {
             Some(name) => self.named(name).map(Some),
             None => self.kept_selection(),
         }
@@ -223,12 +235,21 @@ impl<'a> Session<'a> {
         if let Some(given) = given {
             return self.named(given);
         }
-        match self.selected()? {
-            Some(selected) => Ok(selected),
-            None => Err(Failure::new(
-                "no stack selected; please use `pulumi stack select` to choose one",
-            )),
+        let missing = || Failure::new("no stack selected; please use `pulumi stack select` to choose one");
+        self.selected()?.ok_or_else(missing)
+    }
+
+    /// The same for a command that works on a new stack as well.
+    pub(crate) fn new_or_selected(&self, given: Option<&str>) -> Result<NamedStack> {
+        if let Some(given) = given {
+            return self.named(given);
         }
+        let missing = || {
+            Failure::new(
+                "no stack selected; please use `pulumi stack select` or `pulumi stack init` to choose one",
+            )
+        };
+        self.selected()?.ok_or_else(missing)
     }
 
     /// Selects a stack, or with `None` forgets the selected one.
@@ -275,6 +296,19 @@ impl<'a> Session<'a> {
         };
         let opened = project.stack(&stack.name.to_string(), settings).await;
         opened.map_err(|error| explained(error, stack))
+    }
+
+    /// Returns the secrets of the environment, or those of the engine of the host.
+    pub(crate) fn secrets(&self) -> Arc<dyn SecretsProvider> {
+        match &self.secrets {
+            Some(secrets) => Arc::new(secrets.clone()),
+            None => self.engine.secrets(),
+        }
+    }
+
+    /// Returns whether the secrets are encrypted by an engine of the host.
+    pub(crate) fn has_engine_of_host(&self) -> bool {
+        self.secrets.is_none()
     }
 
     fn verifying(&self) -> Option<Arc<dyn SecretsProvider>> {

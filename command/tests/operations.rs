@@ -2,18 +2,21 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod shop;
+
 use std::{
     fs,
     path::Path,
     sync::{Arc, Mutex},
 };
 
+use shop::Shop;
 use stackwright::{
     monitor::Registration,
     program::{self, Program, ProgramContext},
     property::PropertyValue,
 };
-use stackwright_command::{Ask, Cancellation, Command, Invocation, Terminal, display::ScreenSize};
+use stackwright_command::{Ask, Cancellation, Command, Terminal, display::ScreenSize};
 use stackwright_proto::pulumirpc::{
     EventRequest,
     events_server::{Events, EventsServer},
@@ -23,76 +26,8 @@ use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status, Streaming, transport::Server};
 
-/// A folder with a project, a store and a stack.
-struct Shop {
-    folder: tempfile::TempDir,
-    command: Command,
-}
-
-/// What an invocation has written, and its exit code.
-#[derive(Debug)]
-struct Ended {
-    code: i32,
-    stdout: String,
-    stderr: String,
-}
-
-impl Shop {
-    async fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("state")).unwrap();
-        fs::write(folder.path().join("Pulumi.yaml"), "name: shop\nruntime: python\n").unwrap();
-        let shop = Self {
-            folder,
-            command: Command::new(tokio::runtime::Handle::current()),
-        };
-        assert_eq!(shop.run("stack init dev", None).await.code, 0);
-        shop
-    }
-
-    fn path(&self, name: &str) -> std::path::PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn invocation(
-        &self,
-        line: &str,
-        program: Option<Arc<dyn Program>>,
-    ) -> (Invocation, [Arc<Mutex<String>>; 2]) {
-        let outputs: [Arc<Mutex<String>>; 2] = Default::default();
-        let output = |written: &Arc<Mutex<String>>| -> stackwright_command::Output {
-            let written = Arc::clone(written);
-            Arc::new(move |text| written.lock().unwrap().push_str(text))
-        };
-        let environment = [
-            (
-                "PULUMI_BACKEND_URL".to_owned(),
-                format!("file://{}", self.path("state").display()),
-            ),
-            ("PULUMI_HOME".to_owned(), self.path("home").display().to_string()),
-            ("PULUMI_CONFIG_PASSPHRASE".to_owned(), "correct horse".to_owned()),
-            ("PULUMI_DEBUG_COMMANDS".to_owned(), "true".to_owned()),
-        ];
-        let invocation = Invocation {
-            environment: environment.into(),
-            stdout: output(&outputs[0]),
-            stderr: output(&outputs[1]),
-            program,
-            ..Invocation::new(line.split(' '), self.folder.path())
-        };
-        (invocation, outputs)
-    }
-
-    async fn run(&self, line: &str, program: Option<Arc<dyn Program>>) -> Ended {
-        let (invocation, [stdout, stderr]) = self.invocation(line, program);
-        let code = self.command.run(invocation).within(line).await;
-        let taken = |output: &Mutex<String>| output.lock().unwrap().clone();
-        Ended {
-            code,
-            stdout: taken(&stdout),
-            stderr: taken(&stderr),
-        }
-    }
+fn command() -> Command {
+    Command::new(tokio::runtime::Handle::current())
 }
 
 /// A program with one component and an output.
@@ -123,7 +58,7 @@ fn assert_is_whole(lines: &[String]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_receives_all_events_of_an_operation() {
-    let shop = Shop::new().await;
+    let shop = Shop::new(command()).await;
     fs::write(shop.path("log.json"), "what was there before\n").unwrap();
     let line = "up --yes --skip-preview --client=host --event-log log.json --stack dev";
     let up = shop.run(line, Some(site())).await;
@@ -141,7 +76,7 @@ async fn a_file_receives_all_events_of_an_operation() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_digest_of_a_preview_lists_the_steps_of_the_program() {
-    let shop = Shop::new().await;
+    let shop = Shop::new(command()).await;
     let preview = shop
         .run("preview --client=host --stack dev --json", Some(site()))
         .await;
@@ -181,7 +116,7 @@ impl Events for Listener {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_has_received_all_events_when_the_command_returns() {
-    let shop = Shop::new().await;
+    let shop = Shop::new(command()).await;
     let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = socket.local_addr().unwrap();
     let listener = Listener::default();
@@ -200,7 +135,7 @@ async fn a_server_has_received_all_events_when_the_command_returns() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_log_that_cannot_be_written_does_not_fail_the_operation() {
-    let shop = Shop::new().await;
+    let shop = Shop::new(command()).await;
     for place in ["tcp://127.0.0.1:1", "missing/folder/log.json"] {
         let line = format!("preview --client=host --stack dev --event-log {place}");
         assert_eq!(shop.run(&line, Some(site())).await.code, 0, "{place}");
@@ -209,7 +144,7 @@ async fn a_log_that_cannot_be_written_does_not_fail_the_operation() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_update_that_was_to_change_nothing_ends_with_a_code_of_its_own() {
-    let shop = Shop::new().await;
+    let shop = Shop::new(command()).await;
     let preview = shop
         .run(
             "preview --client=host --stack dev --expect-no-changes",
@@ -231,7 +166,7 @@ async fn an_update_that_was_to_change_nothing_ends_with_a_code_of_its_own() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancelled_update_ends_with_a_code_of_its_own_and_releases_the_stack() {
-    let shop = Shop::new().await;
+    let shop = Shop::new(command()).await;
     let (begun, mut has_begun) = tokio::sync::mpsc::unbounded_channel();
     let waiting = program::from_fn(move |context: ProgramContext| {
         let begun = begun.clone();
@@ -300,7 +235,7 @@ async fn asked(shop: &Shop, line: &str, lines: &[&str]) -> (i32, String, Vec<Str
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_operation_without_yes_asks_after_its_preview() {
-    let shop = Shop::new().await;
+    let shop = Shop::new(command()).await;
     let up = "up --client=host --stack dev";
     let (code, stdout, questions) = asked(&shop, up, &["perhaps", "details\n", "no\n"]).await;
     assert_eq!((code, questions.len()), (1, 3), "{stdout}");
@@ -335,7 +270,7 @@ async fn an_operation_without_yes_asks_after_its_preview() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_interaction_a_missing_confirmation_is_an_error() {
-    let shop = Shop::new().await;
+    let shop = Shop::new(command()).await;
     for line in [
         "up --client=host --stack dev --non-interactive",
         "destroy --non-interactive --stack dev",
@@ -347,7 +282,7 @@ async fn without_interaction_a_missing_confirmation_is_an_error() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancelled_question_ends_the_command() {
-    let shop = Shop::new().await;
+    let shop = Shop::new(command()).await;
     let (mut invocation, _) = shop.invocation("up --client=host --stack dev", Some(site()));
     let cancellation = invocation.cancellation.clone();
     invocation.terminal.ask = Some(Arc::new(move |_| {
@@ -368,7 +303,7 @@ async fn a_cancelled_question_ends_the_command() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_terminal_shows_a_tree_and_colours() {
-    let shop = Shop::new().await;
+    let shop = Shop::new(command()).await;
     let run = async |line: &str, no_color: Option<&str>| {
         let (mut invocation, [stdout, _]) = shop.invocation(line, Some(site()));
         invocation.terminal = Terminal {

@@ -47,6 +47,18 @@ pub(crate) enum ConfigCommand {
         #[arg(long)]
         path: bool,
     },
+    /// Copies one value, or all, to another stack.
+    #[command(visible_alias = "copy")]
+    Cp {
+        /// The key; all values when left out.
+        key: Option<String>,
+        /// The key is a path.
+        #[arg(long)]
+        path: bool,
+        /// The other stack.
+        #[arg(long, short)]
+        dest: String,
+    },
     /// Takes the configuration of the last operation.
     Refresh {
         /// Replaces what there is, without a copy.
@@ -89,6 +101,9 @@ pub(crate) struct ConfigSet {
     /// Does not encrypt the value.
     #[arg(long, conflicts_with = "secret")]
     pub(crate) plaintext: bool,
+    /// The type of the value.
+    #[arg(long = "type", value_parser = ["string", "int", "float", "bool"])]
+    pub(crate) value_type: Option<String>,
 }
 
 /// The arguments of `config set-all`.

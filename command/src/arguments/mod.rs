@@ -20,7 +20,8 @@ pub(crate) use operation::{
 };
 pub(crate) use refusal::Refusal;
 pub(crate) use stack::{
-    StackArguments, StackCommand, StackExport, StackHistory, StackInit, StackOutput, StackRemove, TagCommand,
+    StackArguments, StackCommand, StackExport, StackGraph, StackHistory, StackInit, StackOutput, StackRemove,
+    TagCommand,
 };
 pub(crate) use state::{StateCommand, StateDelete, StateGet, StateMarks, StateMove, StateRename, StateTaint};
 
@@ -62,8 +63,8 @@ pub(crate) struct GlobalArguments {
     /// Writes logs to standard error.
     #[arg(long, global = true)]
     pub(crate) logtostderr: bool,
-    /// How detailed logs are.
-    #[arg(long, short = 'v', global = true)]
+    /// How detailed logs are. Without a number, `whoami` shows more.
+    #[arg(long, short = 'v', global = true, num_args = 0..=1, default_missing_value = "1")]
     pub(crate) verbose: Option<u8>,
 }
 
@@ -82,6 +83,8 @@ pub(crate) enum Verb {
     Version,
     /// Prints the user and the store.
     Whoami(OutputForm),
+    /// Prints what the engine works with.
+    About(AboutArguments),
     /// Selects the store of states.
     Login(LoginArguments),
     /// Forgets the selected store of states.
@@ -136,6 +139,24 @@ impl OutputForm {
     pub(crate) fn is_json(&self) -> bool {
         self.json || self.output.as_deref() == Some("json")
     }
+}
+
+/// The arguments of `about`.
+#[derive(Args, Debug)]
+pub(crate) struct AboutArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<AboutCommand>,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
+    #[command(flatten)]
+    pub(crate) stack: StackOption,
+}
+
+/// The subcommands of `about`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AboutCommand {
+    /// Lists the variables of the environment; not supported.
+    Env,
 }
 
 /// The arguments of `login`.

@@ -14,6 +14,12 @@ pub(crate) struct OperationArguments {
     /// The settings file of the stack.
     #[arg(long)]
     pub(crate) config_file: Option<String>,
+    /// A value of the configuration, as `KEY=VALUE`, which is written into the settings file first.
+    #[arg(long, short)]
+    pub(crate) config: Vec<String>,
+    /// The keys of these values are paths.
+    #[arg(long)]
+    pub(crate) config_path: bool,
     /// How many calls of providers run at a time.
     #[arg(long, short)]
     pub(crate) parallel: Option<i32>,
@@ -61,6 +67,24 @@ pub(crate) struct Display {
     /// Shows each rewriting of inputs by a policy.
     #[arg(long)]
     pub(crate) show_policy_remediations: bool,
+    /// Shows resources that stay as they are.
+    #[arg(long)]
+    pub(crate) show_sames: bool,
+    /// Shows reads of resources, as is always done.
+    #[arg(long)]
+    pub(crate) show_reads: bool,
+    /// Lists the halves of replacements in the document of a preview. Lines always show them.
+    #[arg(long)]
+    pub(crate) show_replacement_steps: bool,
+    /// Shows the configuration.
+    #[arg(long)]
+    pub(crate) show_config: bool,
+    /// Shows secrets to readers; documents never have them.
+    #[arg(long)]
+    pub(crate) show_secrets: bool,
+    /// Shows no link to the operation. There is none.
+    #[arg(long)]
+    pub(crate) suppress_permalink: bool,
 }
 
 impl Display {
@@ -146,9 +170,6 @@ pub(crate) struct PreviewArguments {
     /// The file of a request that imports what would be created.
     #[arg(long)]
     pub(crate) import_file: Option<String>,
-    /// Shows secrets in the plan.
-    #[arg(long)]
-    pub(crate) show_secrets: bool,
 }
 
 /// The arguments of `up`.
@@ -165,6 +186,12 @@ pub(crate) struct UpdateArguments {
     /// The file of the plan that constrains the update.
     #[arg(long)]
     pub(crate) plan: Option<String>,
+    /// The URN of a resource that is a target, and is replaced.
+    #[arg(long)]
+    pub(crate) target_replace: Vec<String>,
+    /// What encrypts the secrets of a new stack: `default` or `passphrase`.
+    #[arg(long)]
+    pub(crate) secrets_provider: Option<String>,
     /// Continues after errors.
     #[arg(long)]
     pub(crate) continue_on_error: bool,
@@ -191,6 +218,9 @@ pub(crate) struct RefreshArguments {
     /// Drops interrupted creations.
     #[arg(long)]
     pub(crate) clear_pending_creates: bool,
+    /// Keeps interrupted creations, as is done without the flag.
+    #[arg(long)]
+    pub(crate) skip_pending_creates: bool,
     /// Pairs of the URN of an interrupted creation and an id.
     #[arg(long)]
     pub(crate) import_pending_creates: Vec<String>,
@@ -211,6 +241,9 @@ pub(crate) struct DestroyArguments {
     /// Leaves protected resources as they are.
     #[arg(long)]
     pub(crate) exclude_protected: bool,
+    /// Removes the stack and its settings file, once all resources are deleted.
+    #[arg(long)]
+    pub(crate) remove: bool,
     /// Reads every resource first.
     #[arg(long, short, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) refresh: Option<bool>,

@@ -4,11 +4,28 @@ use clap::{Args, Subcommand};
 
 use super::{OutputForm, StackOption};
 
-/// The arguments of `stack`.
+/// The arguments of `stack`, which shows the stack when it has no subcommand.
 #[derive(Args, Debug)]
 pub(crate) struct StackArguments {
     #[command(subcommand)]
-    pub(crate) command: StackCommand,
+    pub(crate) command: Option<StackCommand>,
+    /// The name of the stack, also for a subcommand; the selected one when left out.
+    #[arg(long, short, id = "stack_before_command")]
+    pub(crate) stack: Option<String>,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
+    /// Shows the ids of resources.
+    #[arg(long, short = 'i')]
+    pub(crate) show_ids: bool,
+    /// Shows the URNs of resources.
+    #[arg(long, short = 'u')]
+    pub(crate) show_urns: bool,
+    /// Prints the name of the stack alone.
+    #[arg(long)]
+    pub(crate) show_name: bool,
+    /// Shows secrets.
+    #[arg(long)]
+    pub(crate) show_secrets: bool,
 }
 
 /// The subcommands of `stack`.
@@ -63,6 +80,17 @@ pub(crate) enum StackCommand {
         #[command(flatten)]
         stack: StackOption,
     },
+    /// Forgets the selected stack.
+    Unselect,
+    /// Writes the dependencies of the resources into a file, in the language of Graphviz.
+    Graph(StackGraph),
+    /// Encrypts the secrets anew.
+    ChangeSecretsProvider {
+        /// What encrypts them: `default` or `passphrase`.
+        provider: String,
+        #[command(flatten)]
+        stack: StackOption,
+    },
     /// Manages tags.
     Tag {
         #[command(subcommand)]
@@ -113,9 +141,36 @@ pub(crate) struct StackOutput {
     /// Prints JSON.
     #[arg(long, short)]
     pub(crate) json: bool,
+    /// Prints assignments for a shell.
+    #[arg(long)]
+    pub(crate) shell: bool,
     /// Shows secrets.
     #[arg(long)]
     pub(crate) show_secrets: bool,
+}
+
+/// The arguments of `stack graph`.
+#[derive(Args, Debug)]
+pub(crate) struct StackGraph {
+    /// The file.
+    pub(crate) file: String,
+    #[command(flatten)]
+    pub(crate) stack: StackOption,
+    /// Shows the names of resources in place of their URNs.
+    #[arg(long)]
+    pub(crate) short_node_name: bool,
+    /// Leaves out what is the parent of what.
+    #[arg(long)]
+    pub(crate) ignore_parent_edges: bool,
+    /// Leaves out dependencies.
+    #[arg(long)]
+    pub(crate) ignore_dependency_edges: bool,
+    /// The colour of edges to parents.
+    #[arg(long, default_value = "#AA6639")]
+    pub(crate) parent_edge_color: String,
+    /// The colour of edges to dependents.
+    #[arg(long, default_value = "#246C60")]
+    pub(crate) dependency_edge_color: String,
 }
 
 /// The arguments of `stack history`.

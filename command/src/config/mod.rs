@@ -1,5 +1,6 @@
 //! `config`: reads and changes the configuration of a stack.
 
+mod copy;
 mod read;
 mod refresh;
 mod write;
@@ -56,9 +57,26 @@ pub(crate) async fn run(session: &Session<'_>, arguments: &ConfigArguments) -> R
             write::remove(&target, std::slice::from_ref(key), *path).await
         }
         Some(ConfigCommand::RmAll { keys, path }) => write::remove(&target, keys, *path).await,
+        Some(ConfigCommand::Cp { key, path, dest }) => copy::copy(&target, key.as_deref(), *path, dest).await,
         Some(ConfigCommand::Refresh { force }) => refresh::refresh(&target, *force).await,
         Some(ConfigCommand::Env { .. }) => Ok(()),
     }
+}
+
+/// Writes values, given as `KEY=VALUE`, into the settings file of a stack.
+pub(crate) async fn assign(
+    session: &Session<'_>,
+    project: &Project,
+    stack: &NamedStack,
+    pairs: &[String],
+    are_paths: bool,
+) -> Result {
+    let target = Target {
+        session,
+        project: project.clone(),
+        stack: stack.clone(),
+    };
+    write::assign(&target, pairs, are_paths).await
 }
 
 impl Target<'_> {

@@ -50,19 +50,24 @@ pub(super) async fn list(target: &Target<'_>, json: bool, show_secrets: bool) ->
 /// Prints one value, decrypted.
 pub(super) async fn get(target: &Target<'_>, arguments: &ConfigGet) -> Result {
     let path = target.path_of(&arguments.key, arguments.path).await?;
-    let entry = target.project.get_config(target.name(), &path, None).await;
-    let entry = entry.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Failure::new(format!(
-            "configuration key '{}' not found for stack '{}'",
-            arguments.key, target.stack.shown
-        )),
-        _ => error.into(),
-    })?;
+    let entry = find(target, &arguments.key, &path).await?;
     target.session.invocation.print(match arguments.json {
         true => text::document(&document_of(&entry)?)?,
         false => shown(&entry)?,
     });
     Ok(())
+}
+
+/// Returns the value of a path, decrypted.
+pub(super) async fn find(target: &Target<'_>, key: &str, path: &str) -> Result<ConfigEntry> {
+    let entry = target.project.get_config(target.name(), path, None).await;
+    entry.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Failure::new(format!(
+            "configuration key '{key}' not found for stack '{}'",
+            target.stack.shown
+        )),
+        _ => error.into(),
+    })
 }
 
 fn shown(entry: &ConfigEntry) -> Result<String> {

@@ -24,17 +24,44 @@ struct GivenValue {
 
 /// Sets one value.
 pub(super) async fn set(target: &Target<'_>, arguments: &ConfigSet) -> Result {
+    let marks = [("secret", arguments.secret), ("plaintext", arguments.plaintext)];
+    if arguments.value_type.is_some()
+        && let Some((mark, _)) = marks.iter().find(|(_, is_given)| *is_given)
+    {
+        return Err(Failure::new(format!(
+            "if any flags in the group [secret plaintext type] are set none of the others can be; [{mark} type] were all set"
+        )));
+    }
     let path = target.path_of(&arguments.key, arguments.path).await?;
     let value = match &arguments.value {
         Some(value) => value.clone(),
         None => read_value(target, arguments.secret).await?,
     };
+    if let Some(value_type) = &arguments.value_type {
+        let value = ConfigValue::from_plain_json(typed(&value, value_type)?)?;
+        return write(target, vec![(path, value)], Some(false)).await;
+    }
     // Without a flag, the declaration of the key decides.
     let secret = match (arguments.secret, arguments.plaintext) {
         (false, false) => None,
         (secret, _) => Some(secret),
     };
     write(target, vec![(path, ConfigValue::plain(value))], secret).await
+}
+
+/// Returns a value of a type.
+fn typed(text: &str, value_type: &str) -> Result<Value> {
+    let value = match value_type {
+        "int" => text.parse::<i64>().ok().map(Value::from),
+        "float" => text
+            .parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite())
+            .map(Value::from),
+        "bool" => text.parse::<bool>().ok().map(Value::from),
+        _ => Some(Value::from(text)),
+    };
+    value.ok_or_else(|| Failure::new(format!("the value {text:?} is no {value_type}")))
 }
 
 /// Asks for a value, or reads the standard input. One newline at its end is not part of it. A secret that is typed is not shown.
@@ -88,9 +115,7 @@ pub(super) async fn set_all(target: &Target<'_>, arguments: &ConfigSetAll) -> Re
     }
     let pairs = arguments.plaintext.iter().map(|pair| (pair, false));
     for (pair, secret) in pairs.chain(arguments.secret.iter().map(|pair| (pair, true))) {
-        let (key, value) = pair
-            .split_once('=')
-            .ok_or_else(|| Failure::new("config value must be in the form [key]=[value]"))?;
+        let (key, value) = split(pair)?;
         let path = target.path_of(key, arguments.path).await?;
         values.push((
             path,
@@ -101,6 +126,21 @@ pub(super) async fn set_all(target: &Target<'_>, arguments: &ConfigSetAll) -> Re
         ));
     }
     write(target, values, Some(false)).await
+}
+
+/// Sets values, given as `KEY=VALUE`, in one write. The declaration of a key decides whether its value is a secret.
+pub(super) async fn assign(target: &Target<'_>, pairs: &[String], are_paths: bool) -> Result {
+    let mut values = Vec::with_capacity(pairs.len());
+    for pair in pairs {
+        let (key, value) = split(pair)?;
+        values.push((target.path_of(key, are_paths).await?, ConfigValue::plain(value)));
+    }
+    write(target, values, None).await
+}
+
+fn split(pair: &str) -> Result<(&str, &str)> {
+    pair.split_once('=')
+        .ok_or_else(|| Failure::new("config value must be in the form [key]=[value]"))
 }
 
 /// Removes values, in one write. Absent ones are no error.
@@ -134,10 +174,17 @@ fn parsed(key: &str, given: GivenValue) -> Result<ConfigValue> {
 }
 
 async fn write(target: &Target<'_>, values: Vec<(String, ConfigValue)>, secret: Option<bool>) -> Result {
-    let written = target
-        .project
-        .set_all_config(target.name(), values, secret, None)
-        .await;
+    write_to(target, target.name(), values, secret).await
+}
+
+/// Sets values of a stack of the project, in one write.
+pub(super) async fn write_to(
+    target: &Target<'_>,
+    stack: &str,
+    values: Vec<(String, ConfigValue)>,
+    secret: Option<bool>,
+) -> Result {
+    let written = target.project.set_all_config(stack, values, secret, None).await;
     written.map_err(|error| {
         let is_path = error.kind() == stackwright::ErrorKind::InvalidInput;
         let failure = Failure::from(error);

@@ -16,7 +16,7 @@ use super::{
 };
 
 /// Returns the changes of all steps that did not fail, a paragraph for each resource.
-pub(crate) fn differences(result: &OperationResult, json: &EventJson, paint: Paint) -> String {
+pub(crate) fn differences(result: &OperationResult, json: &EventJson, paint: Paint, secrets: bool) -> String {
     let succeeded = || result.steps.iter().filter(|step| step.failure.is_none());
     // The marker of a replacement has the details of both of its halves.
     let replaced: BTreeSet<&Urn> = succeeded()
@@ -30,13 +30,21 @@ pub(crate) fn differences(result: &OperationResult, json: &EventJson, paint: Pai
         let is_half = matches!(metadata.op, StepOp::CreateReplacement | StepOp::DeleteReplaced)
             && replaced.contains(&metadata.urn);
         if !is_half {
-            paragraph(&mut text, result, step, paint);
+            paragraph(&mut text, result, step, (paint, secrets));
         }
     }
-    json.text(&text).into_owned()
+    match secrets {
+        true => text,
+        false => json.text(&text).into_owned(),
+    }
 }
 
-fn paragraph(text: &mut String, result: &OperationResult, step: &StepResult, paint: Paint) {
+fn paragraph(
+    text: &mut String,
+    result: &OperationResult,
+    step: &StepResult,
+    (paint, secrets): (Paint, bool),
+) {
     let metadata = &step.step.metadata;
     let (op, urn) = (metadata.op, &metadata.urn);
     let verb = rows::summary_verb(op, true);
@@ -51,7 +59,10 @@ fn paragraph(text: &mut String, result: &OperationResult, step: &StepResult, pai
         line(text, &paint.faint(&format!("    [id={}]", state.0.id)));
     }
     line(text, &paint.faint(&format!("    [urn={urn}]")));
-    let inputs = |state: &stackwright::event::StateMetadata| state.0.inputs.clone();
+    let inputs = |state: &stackwright::event::StateMetadata| match secrets {
+        true => values::revealed(&state.0.inputs),
+        false => state.0.inputs.clone(),
+    };
     match op {
         StepOp::Create | StepOp::Import => {
             let inputs = metadata.new.as_ref().map(inputs).unwrap_or_default();
@@ -62,7 +73,13 @@ fn paragraph(text: &mut String, result: &OperationResult, step: &StepResult, pai
             properties(text, &inputs, '-', paint);
         }
         _ => {
-            let changes = result.changes_of(step);
+            let states = || [&metadata.old, &metadata.new].into_iter().flatten();
+            let has_secrets = secrets && states().any(|state| state.0.inputs.contains_secrets());
+            // Changes are masked. Where secrets are shown, whole inputs take their place.
+            let changes = match has_secrets {
+                true => Vec::new(),
+                false => result.changes_of(step),
+            };
             for change in &changes {
                 line(text, &paint.signed(&of_change(change)));
             }
@@ -71,9 +88,10 @@ fn paragraph(text: &mut String, result: &OperationResult, step: &StepResult, pai
                     let values = || [input.old, input.new].into_iter().flatten();
                     // A value can be a secret on one side only.
                     let is_hidden = values().any(PropertyValue::contains_secrets);
-                    let shown = |value| match is_hidden {
-                        true => MASKED.to_owned(),
-                        false => values::shown(value, 2),
+                    let shown = |value: &PropertyValue| match (is_hidden, secrets) {
+                        (true, true) => values::shown(&values::revealed_value(value), 2),
+                        (true, false) => MASKED.to_owned(),
+                        (false, _) => values::shown(value, 2),
                     };
                     let values: Vec<String> = values().map(shown).collect();
                     let shown = format!("  {} {}: {}", input.sign(), input.name, values.join(" => "));

@@ -35,21 +35,36 @@ impl Ending {
             line(&mut text, &policy);
         }
         text.push_str(&self.messages(paint));
+        text = json.text(&text).into_owned();
+        let outputs = self.outputs(shown, paint);
+        text.push_str(&match shown.secrets {
+            true => outputs,
+            false => json.text(&outputs).into_owned(),
+        });
+        // A violation that has failed the operation is the last word.
+        if !has_violated {
+            self.counts(&mut text, ended, paint);
+        }
+        text
+    }
+
+    fn outputs(&mut self, shown: Shown, paint: Paint) -> String {
+        let mut text = String::new();
         let has_outputs = |(old, new): &(Option<PropertyMap>, PropertyMap)| {
             !new.is_empty() || old.as_ref().is_some_and(|old| !old.is_empty())
         };
         if let Some((old, new)) = self.outputs.take().filter(has_outputs).filter(|_| shown.outputs) {
             line(&mut text, &paint.strong("Outputs:"));
+            let (old, new) = match shown.secrets {
+                true => (old.as_ref().map(values::revealed), values::revealed(&new)),
+                false => (old, new),
+            };
             for output in values::lines(old.as_ref(), &new) {
                 line(&mut text, &paint.signed(&output));
             }
             line(&mut text, "");
         }
-        // A violation that has failed the operation is the last word.
-        if !has_violated {
-            self.counts(&mut text, ended, paint);
-        }
-        json.text(&text).into_owned()
+        text
     }
 
     fn counts(&self, text: &mut String, ended: &Summary, paint: Paint) {

@@ -4,8 +4,9 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use stackwright::{
     diagnostic::{Diagnostic, Severity},
-    event::{EngineEvent, EventJson, EventPayload, StepEvent},
+    event::{EngineEvent, EventJson, EventPayload, StepEvent, StepMetadata},
     runtime::Timestamp,
+    step::StepOp,
     urn::Urn,
 };
 
@@ -99,6 +100,18 @@ impl Lines {
         }
         let began = self.times.get(&step.metadata.urn).copied().unwrap_or(now);
         let seconds = now.duration_since(began).as_secs_f64();
+        let is_same = step.metadata.op == StepOp::Same;
+        let unchanged = match stage {
+            Stage::Begun => step.planning,
+            Stage::Done => !step.planning,
+            Stage::Failed => false,
+        };
+        if self.shown.sames && is_same && unchanged {
+            let StepMetadata {
+                resource_type, urn, ..
+            } = &step.metadata;
+            line(text, &format!("    {resource_type} {} unchanged ", urn.name()));
+        }
         if let Some(shown) = rows::line(&step.metadata, stage, step.planning, seconds) {
             let shown = match has_failed {
                 true => self.paint.error(&shown),

@@ -49,6 +49,10 @@ pub struct Shown {
     pub progress: bool,
     /// Each rewriting of a policy, instead of their number; not shown by default.
     pub remediations: bool,
+    /// Resources that stay as they are; not shown by default.
+    pub sames: bool,
+    /// Secrets among outputs, and among changed properties; masked by default.
+    pub secrets: bool,
 }
 
 impl Default for Shown {
@@ -58,6 +62,8 @@ impl Default for Shown {
             outputs: true,
             progress: true,
             remediations: false,
+            sames: false,
+            secrets: false,
         }
     }
 }

@@ -26,6 +26,26 @@ pub(super) fn lines(old: Option<&PropertyMap>, new: &PropertyMap) -> Vec<String>
     lines
 }
 
+/// Returns values with the plaintext of their secrets.
+pub(super) fn revealed(map: &PropertyMap) -> PropertyMap {
+    map.iter()
+        .map(|(name, value)| (name.clone(), revealed_value(value)))
+        .collect()
+}
+
+pub(super) fn revealed_value(value: &PropertyValue) -> PropertyValue {
+    match value {
+        PropertyValue::Array(items) => PropertyValue::array(items.iter().map(revealed_value).collect()),
+        PropertyValue::Object(members) => revealed(members).into(),
+        PropertyValue::Output(output) if output.secret => match &output.element {
+            Some(element) => revealed_value(element),
+            None => value.clone(),
+        },
+        PropertyValue::Secret(_) => revealed_value(value.unwrapped()),
+        other => other.clone(),
+    }
+}
+
 /// Returns a value; its parts are indented by `depth` levels.
 pub(super) fn shown(value: &PropertyValue, depth: usize) -> String {
     let indent = LEVEL.repeat(depth);

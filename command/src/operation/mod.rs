@@ -7,6 +7,7 @@ mod import_file;
 mod options;
 mod question;
 mod run;
+mod settings;
 
 use std::{fs, sync::Arc};
 
@@ -77,9 +78,9 @@ pub(crate) async fn preview(
         generate_plan: arguments.save_plan.is_some().then_some(true),
         ..options::select(options, &arguments.selection)
     };
-    if arguments.show_secrets {
+    if arguments.operation.display.show_secrets && arguments.save_plan.is_some() {
         return Err(Failure::new(
-            "--show-secrets is not supported: secrets in plans are always encrypted",
+            "--show-secrets is not supported with --save-plan: secrets in plans are always encrypted",
         ));
     }
     let facts = facts::facts(session.invocation, &arguments.operation, flags, false);
@@ -120,11 +121,16 @@ pub(crate) async fn up(session: &Session<'_>, arguments: &UpdateArguments, flags
     let mode = Mode::of(session, &arguments.operation, arguments.confirmation, false)?;
     let options = program_options(session, &arguments.operation, &arguments.program)?;
     let plan = arguments.plan.as_deref().map(|file| read_plan(session, file));
-    let options = OperationOptions {
+    settings::check_secrets_provider(arguments.secrets_provider.as_deref())?;
+    let mut options = OperationOptions {
         plan: plan.transpose()?,
         continue_on_error: arguments.continue_on_error,
         ..options::select(options, &arguments.selection)
     };
+    options.targets.extend(arguments.target_replace.iter().cloned());
+    options
+        .replace_targets
+        .extend(arguments.target_replace.iter().cloned());
     let settings = StackSettings {
         environment: facts::facts(
             session.invocation,
@@ -152,6 +158,11 @@ pub(crate) async fn refresh(
         arguments.confirmation,
         arguments.preview_only,
     )?;
+    if arguments.skip_pending_creates && arguments.clear_pending_creates {
+        return Err(Failure::new(
+            "cannot set both --skip-pending-creates and --clear-pending-creates",
+        ));
+    }
     let runs_program = arguments.run_program == Some(true);
     let options = options::common(session.invocation, &arguments.operation)?;
     let options = OperationOptions {
@@ -222,6 +233,9 @@ pub(crate) async fn destroy(
     let ended = run(session, &mut runner, &Work::Destroy, options, mode).await;
     runner.close_log().await;
     let result = ended?;
+    if arguments.remove && mode != Mode::Preview {
+        return settings::remove_stack(session, &arguments.operation, &runner).await;
+    }
     if mode != Mode::Preview
         && !arguments.operation.display.is_document()
         && result.snapshot.resources.is_empty()
@@ -306,7 +320,7 @@ async fn runner<'a>(
             "if any flags in the group [json output] are set none of the others can be; [json output] were all set",
         ));
     }
-    let named = session.stack_or_selected(arguments.stack.stack.as_deref())?;
+    let named = session.new_or_selected(arguments.stack.stack.as_deref())?;
     let project = match session.project_of(&named) {
         Some(project) => project,
         None => session.project()?,
@@ -315,6 +329,7 @@ async fn runner<'a>(
         Some(file) => project.with_config_file(invocation.path(file)),
         None => project.clone(),
     };
+    settings::prepare(session, &project, &named, arguments).await?;
     let file = project.file().await?;
     let program = match (&arguments.client, &invocation.program) {
         _ if !needs_program => None,

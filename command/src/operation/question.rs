@@ -66,7 +66,7 @@ pub(super) async fn ask(
                 let details = runner
                     .json
                     .as_ref()
-                    .map(|json| differences(previewed, json, runner.paint))
+                    .map(|json| differences(previewed, json, runner.paint, runner.display.show_secrets))
                     .unwrap_or_default();
                 match details.is_empty() {
                     true => runner.invocation.print("No resource changes."),

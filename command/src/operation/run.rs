@@ -12,7 +12,7 @@ use stackwright::{
 };
 
 use super::{
-    display::{Display, Live, Outcome},
+    display::{Digest, Display, Listed, Live, Outcome},
     import_file::ImportFile,
 };
 use crate::{
@@ -116,7 +116,7 @@ impl Runner<'_> {
             && self.display.diff
             && !self.display.is_document()
         {
-            let changes = differences(&result, json, self.paint);
+            let changes = differences(&result, json, self.paint, self.display.show_secrets);
             if !changes.is_empty() {
                 self.invocation.write(&changes);
             }
@@ -137,14 +137,18 @@ impl Runner<'_> {
     }
 
     fn display(&self, work: &Work, is_preview: bool) -> Display {
+        let listed = Listed {
+            sames: self.display.show_sames,
+            replacement_steps: self.display.show_replacement_steps,
+        };
         if self.display.json {
             return match is_preview && !self.invocation.is_enabled(STREAMING_PREVIEW) {
-                true => Display::Digest(Box::default()),
+                true => Display::Digest(Box::new(Digest::new(listed))),
                 false => Display::Lines,
             };
         }
         if self.display.is_outcome() {
-            return Display::Outcome(Outcome::default());
+            return Display::Outcome(Outcome::new(listed));
         }
         let title = Title::new(work.kind(), is_preview, self.stack.name());
         let shown = Shown {
@@ -152,6 +156,8 @@ impl Runner<'_> {
             outputs: !self.display.suppress_outputs,
             progress: !self.display.suppress_progress,
             remediations: self.display.show_policy_remediations,
+            sames: self.display.show_sames,
+            secrets: self.display.show_secrets,
         };
         match &self.invocation.terminal.size {
             Some(size) if self.is_live && shown.progress => {

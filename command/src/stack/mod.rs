@@ -1,12 +1,15 @@
 //! `stack`: creates, lists, renames and removes stacks, and reads and replaces what is recorded of them.
 
 mod exchange;
+mod graph;
 mod history;
 mod list;
 mod output;
 mod remove;
 mod rename;
+mod secrets;
 mod select;
+mod show;
 mod tag;
 
 use crate::{
@@ -16,10 +19,15 @@ use crate::{
 };
 
 pub(crate) use history::newest_config;
+pub(crate) use remove::forget;
+pub(crate) use select::check_provider;
 
 /// Runs a subcommand of `stack`.
 pub(crate) async fn run(session: &Session<'_>, arguments: &StackArguments) -> Result {
-    match &arguments.command {
+    let Some(command) = &arguments.command else {
+        return show::show(session, arguments).await;
+    };
+    match command {
         StackCommand::Init(arguments) => select::init(session, arguments).await,
         StackCommand::Select {
             name,
@@ -39,6 +47,15 @@ pub(crate) async fn run(session: &Session<'_>, arguments: &StackArguments) -> Re
             exchange::import(session, stack.stack.as_deref(), file.as_deref(), *force).await
         }
         StackCommand::Rename { name, stack } => rename::rename(session, stack.stack.as_deref(), name).await,
+        StackCommand::Unselect => {
+            session.select(None)?;
+            session.invocation.print("Stack was unselected");
+            Ok(())
+        }
+        StackCommand::Graph(arguments) => graph::graph(session, arguments).await,
+        StackCommand::ChangeSecretsProvider { provider, stack } => {
+            secrets::change(session, stack.stack.as_deref(), provider).await
+        }
         StackCommand::Tag { command } => tag::run(session, command).await,
     }
 }

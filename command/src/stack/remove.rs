@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use stackwright::ErrorKind;
+use stackwright::{ErrorKind, Stack};
 
 use crate::{
     arguments::StackRemove,
     failure::{Failure, Result},
-    session::Session,
+    session::{NamedStack, Session},
 };
 
 /// Removes a stack, and its settings file.
@@ -29,22 +29,41 @@ pub(super) async fn remove(session: &Session<'_>, arguments: &StackRemove) -> Re
         .invocation
         .confirm_by_name(arguments.yes, &consequence, name);
     confirmed.await?;
+    forget(
+        session,
+        &stack,
+        &named,
+        arguments.force,
+        arguments.preserve_config,
+    )
+    .await?;
+    session
+        .invocation
+        .print(format!("Stack '{}' has been removed!", named.shown));
+    Ok(())
+}
+
+/// Removes a stack with its settings file, and its selection.
+pub(crate) async fn forget(
+    session: &Session<'_>,
+    stack: &Stack,
+    named: &NamedStack,
+    force: bool,
+    preserve_config: bool,
+) -> Result {
     let shown = &named.shown;
-    stack
-        .remove(arguments.force)
-        .await
-        .map_err(|error| match error.kind() {
-            ErrorKind::Conflict if error.message().ends_with("still has resources; removal rejected") => {
-                Failure::new(format!(
-                    "'{shown}' still has resources; removal rejected. Possible actions:\n\
+    stack.remove(force).await.map_err(|error| match error.kind() {
+        ErrorKind::Conflict if error.message().ends_with("still has resources; removal rejected") => {
+            Failure::new(format!(
+                "'{shown}' still has resources; removal rejected. Possible actions:\n\
                  - Make sure that '{shown}' is the stack that you want to destroy\n\
                  - Run `pulumi destroy` to delete the resources, then run `pulumi stack rm`\n\
                  - Run `pulumi stack rm --force` to override this error"
-                ))
-            }
-            _ => error.into(),
-        })?;
-    if let Some(project) = session.project_of(&named).filter(|_| !arguments.preserve_config) {
+            ))
+        }
+        _ => error.into(),
+    })?;
+    if let Some(project) = session.project_of(named).filter(|_| !preserve_config) {
         let (_, path, exists) = project.stack_file_at(named.name.stack()).await?;
         if exists {
             fs::remove_file(&path)
@@ -57,8 +76,5 @@ pub(super) async fn remove(session: &Session<'_>, arguments: &StackRemove) -> Re
     {
         session.select(None)?;
     }
-    session
-        .invocation
-        .print(format!("Stack '{shown}' has been removed!"));
     Ok(())
 }

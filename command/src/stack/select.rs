@@ -78,7 +78,7 @@ async fn create(session: &Session<'_>, stack: &NamedStack, secrets_provider: Opt
     Ok(())
 }
 
-fn check_provider(provider: &str) -> Result {
+pub(crate) fn check_provider(provider: &str) -> Result {
     let scheme = provider.split(':').next().unwrap_or(provider);
     if PASSPHRASES.contains(&provider) {
         return Ok(());

@@ -31,6 +31,8 @@ pub(super) struct Row {
     began: Timestamp,
     ended: Option<Timestamp>,
     difference: Option<String>,
+    /// Whether the resource is listed also when it stays as it is.
+    pub(super) is_listed_unchanged: bool,
     /// The last message about the resource.
     pub(super) message: Option<(Severity, String)>,
 }
@@ -50,6 +52,7 @@ impl Row {
             began: now,
             ended: None,
             difference: None,
+            is_listed_unchanged: false,
             message: None,
         }
     }
@@ -128,6 +131,11 @@ impl Row {
             || self.is_running()
             || !is_unchanged
             || matches!(self.message, Some((Severity::Warning | Severity::Error, _)))
+    }
+
+    /// Returns whether the resource has a line.
+    pub(super) fn is_listed(&self) -> bool {
+        self.is_shown() || self.is_listed_unchanged && self.stage.is_some()
     }
 
     /// Returns whether a step has ended, and left the resource as it was.

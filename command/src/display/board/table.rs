@@ -44,7 +44,7 @@ impl Table {
             true => flat(rows, limit),
             false => tree(rows, places),
         };
-        let shown = rows.iter().filter(|row| row.is_shown()).count();
+        let shown = rows.iter().filter(|row| row.is_listed()).count();
         let rows: Vec<Cells> = lines
             .into_iter()
             .map(|(index, branches)| cells(&rows[index], &branches, now))
@@ -127,7 +127,7 @@ fn flat(rows: &[Row], limit: usize) -> Vec<(usize, String)> {
             .take(limit),
     );
     let others = (0..rows.len()).rev();
-    let others = others.filter(|index| rows[*index].is_shown() && !is_urgent(&rows[*index]));
+    let others = others.filter(|index| rows[*index].is_listed() && !is_urgent(&rows[*index]));
     let mut others: Vec<usize> = others.collect();
     others.sort_by_key(|index| std::cmp::Reverse(rows[*index].ended()));
     chosen.extend(others.into_iter().take(limit.saturating_sub(chosen.len())));
@@ -142,7 +142,7 @@ fn tree(rows: &[Row], places: &HashMap<Urn, usize>) -> Vec<(usize, String)> {
         places.get(urn).copied().filter(|parent| *parent != index)
     };
     let mut shown = vec![false; rows.len()];
-    for index in (0..rows.len()).filter(|index| rows[*index].is_shown()) {
+    for index in (0..rows.len()).filter(|index| rows[*index].is_listed()) {
         let mut next = Some(index);
         while let Some(index) = next.filter(|index| !shown[*index]) {
             shown[index] = true;

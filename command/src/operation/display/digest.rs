@@ -16,6 +16,7 @@ use stackwright::{
     step::StepOp,
 };
 
+use super::Listed;
 use crate::{display::prefix, failure::Result, text};
 
 /// The indentation of the document.
@@ -27,6 +28,8 @@ const MASKED: &str = "[secret]";
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::operation) struct Digest {
+    #[serde(skip)]
+    listed: Listed,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     config: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -84,11 +87,19 @@ impl Serialize for Record {
 }
 
 impl Digest {
+    /// Creates the digest of a preview that begins.
+    pub(in crate::operation) fn new(listed: Listed) -> Self {
+        Self {
+            listed,
+            ..Self::default()
+        }
+    }
+
     /// Adds an event.
     pub(super) fn event(&mut self, event: &EngineEvent, json: &EventJson) {
         match &event.payload {
             EventPayload::Prelude { config } => self.config.clone_from(config),
-            EventPayload::ResourcePre(step) if !event.internal && is_shown(&step.metadata) => {
+            EventPayload::ResourcePre(step) if !event.internal && is_shown(&step.metadata, self.listed) => {
                 self.steps.push(Step::new(&step.metadata));
             }
             EventPayload::ResourceOutputs(step) if !event.internal => self.found(&step.metadata),
@@ -138,13 +149,19 @@ impl Digest {
     }
 }
 
-/// Returns whether a step is listed: of unchanged resources only the stack itself, and of a replacement only its marker.
-fn is_shown(step: &StepMetadata) -> bool {
+/// Returns whether a step is listed: of unchanged resources only the stack itself and those whose protection differs, and of a
+/// replacement only its marker, unless others are requested.
+fn is_shown(step: &StepMetadata, listed: Listed) -> bool {
     match step.op {
-        StepOp::Same => step.urn.is_root_stack(),
-        StepOp::CreateReplacement | StepOp::DeleteReplaced => false,
+        StepOp::Same => listed.sames || step.urn.is_root_stack() || changes_protection(step),
+        StepOp::CreateReplacement | StepOp::DeleteReplaced => listed.replacement_steps,
         _ => true,
     }
+}
+
+fn changes_protection(step: &StepMetadata) -> bool {
+    let states = step.old.as_ref().zip(step.new.as_ref());
+    states.is_some_and(|(old, new)| old.0.protect != new.0.protect)
 }
 
 impl Step {

@@ -15,6 +15,15 @@ pub(super) use digest::Digest;
 pub(super) use live::Live;
 pub(super) use outcome::Outcome;
 
+/// The steps that documents list beside those that change something.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Listed {
+    /// Unchanged resources.
+    pub(super) sames: bool,
+    /// The halves of replacements.
+    pub(super) replacement_steps: bool,
+}
+
 /// Shows the events of an operation.
 pub(super) enum Display {
     /// Lines for readers.

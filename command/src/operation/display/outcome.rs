@@ -10,11 +10,14 @@ use stackwright::{
     step::StepOp,
 };
 
+use super::Listed;
 use crate::{failure::Result, text};
 
 /// The line, in the order of its members.
 #[derive(Default, Serialize)]
 pub(in crate::operation) struct Outcome {
+    #[serde(skip)]
+    listed: Listed,
     result: &'static str,
     duration: u64,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -35,10 +38,20 @@ struct Resource {
 }
 
 impl Outcome {
+    /// Creates the outcome of an operation that begins.
+    pub(in crate::operation) fn new(listed: Listed) -> Self {
+        Self {
+            listed,
+            ..Self::default()
+        }
+    }
+
     /// Adds an event.
     pub(super) fn event(&mut self, event: &EngineEvent) {
         match &event.payload {
-            EventPayload::ResourcePre(step) if !event.internal && step.metadata.op != StepOp::Same => {
+            EventPayload::ResourcePre(step)
+                if !event.internal && (self.listed.sames || step.metadata.op != StepOp::Same) =>
+            {
                 self.resources.push(Resource::new(&step.metadata));
             }
             EventPayload::Summary(summary) => {
