@@ -208,7 +208,7 @@ async fn a_malformed_answer_of_a_method_names_the_provider() {
         .unwrap_err();
     assert!(
         error
-            .message()
+            .message
             .starts_with("malformed Call response from provider `files`: "),
         "{error}"
     );
