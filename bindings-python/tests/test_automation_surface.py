@@ -340,7 +340,7 @@ REFUSED: list[tuple[Refused, str]] = [
         ),
         "`new` is not supported",
     ),
-    (lambda workspace: workspace.cli_api.about(), "unknown command \"about\""),
+    (lambda workspace: workspace.cli_api.about(logflow=True, transitive=True), "unknown flag: --transitive"),
 ]
 
 
