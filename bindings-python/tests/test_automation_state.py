@@ -20,7 +20,8 @@ class Edits:
         workspace = stack.workspace
         assert isinstance(workspace, auto.LocalWorkspace)
         self.api = workspace.cli_api
-        self.place = {"cwd": workspace.work_dir, "additional_env": workspace.env_vars}
+        home = {"PULUMI_HOME": workspace.pulumi_home} if workspace.pulumi_home else {}
+        self.place: dict[str, Any] = {"cwd": workspace.work_dir, "additional_env": {**workspace.env_vars, **home}}
 
     def __call__(self, name: str, *arguments: str, **options: Any) -> str:
         result = getattr(self.api, name)(*arguments, **options, **self.place)
@@ -66,13 +67,17 @@ def test_resources_move_to_another_stack_over_the_interface_of_the_command(open_
 
 
 def test_the_engine_and_the_configuration_are_shown_and_copied(open_stack: Open) -> None:
-    other, stack = open_stack("prod"), open_stack("dev")
+    open_stack("prod")
+    stack = open_stack("dev")
     stack.set_config("size", auto.ConfigValue("4"))
     stack.set_config("token", auto.ConfigValue("hush", secret=True))
     edit = Edits(stack)
     assert edit("config_copy", stack="dev", dest="prod") == ""
-    copied = other.get_all_config()
+    # Both settings files are in the folder of the workspace.
+    copied = stack.workspace.get_all_config("prod")
     assert (copied["shop:size"].value, copied["shop:token"].value, copied["shop:token"].secret) == ("4", "hush", True)
-    about = edit("about", stack="dev")
-    assert "Version  3.260.0" in about and "organization/shop/dev" in about
-    assert edit("whoami", verbose=True).startswith("User: ")
+    about = json.loads(edit("about", stack="dev"))
+    assert about["cliAbout"]["version"] == "3.260.0" and about["errors"] == []
+    assert about["currentStack"]["fullyQualifiedName"] == "organization/shop/dev"
+    user = json.loads(edit("whoami", verbose=True, output="json"))["user"]
+    assert user == about["backend"]["user"]

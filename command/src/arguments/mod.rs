@@ -346,6 +346,11 @@ fn command() -> clap::Command {
     lenient(Arguments::command())
 }
 
+/// Returns whether an option has a value each time: one that does not is followed by other options.
+fn needs_value(argument: &clap::Arg) -> bool {
+    argument.get_num_args().is_none_or(|range| range.min_values() > 0)
+}
+
 fn lenient(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|argument| match argument.get_action() {
         ArgAction::SetTrue => argument
@@ -357,7 +362,7 @@ fn lenient(command: clap::Command) -> clap::Command {
             .default_value("false")
             .hide_default_value(true),
         ArgAction::Set | ArgAction::Append
-            if !argument.is_positional() && !argument.is_require_equals_set() =>
+            if !argument.is_positional() && !argument.is_require_equals_set() && needs_value(&argument) =>
         {
             argument.allow_hyphen_values(true)
         }
