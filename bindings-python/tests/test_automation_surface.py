@@ -340,6 +340,9 @@ REFUSED: list[tuple[Refused, str]] = [
         ),
         "`new` is not supported",
     ),
+    (lambda workspace: workspace.cli_api.about_env(), "`about env` is not supported"),
+    (lambda workspace: workspace.cli_api.state_edit(), "`state edit` is not supported"),
+    (lambda workspace: workspace.cli_api.state_upgrade(), "`state upgrade` is not supported"),
     (lambda workspace: workspace.cli_api.about(logflow=True, transitive=True), "unknown flag: --transitive"),
 ]
 

@@ -1,6 +1,6 @@
 //! The command: it parses the arguments of an invocation, and runs the subcommand.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use stackwright::{COMPATIBLE_VERSION, Engine, plugin::PluginSettings, store::HostFacts};
 use tokio::runtime::Handle;
@@ -13,7 +13,7 @@ use crate::{
     invocation::Invocation,
     operation, plugins, project_plugins,
     session::{Components, Session},
-    stack, state,
+    stack, state, text,
 };
 
 /// The exit code of refused arguments.
@@ -79,11 +79,20 @@ impl Command {
                 return REFUSED;
             }
         };
-        let invocation = match &arguments.global.cwd {
-            Some(folder) => Invocation {
-                directory: invocation.path(folder),
+        let invocation = match arguments
+            .global
+            .cwd
+            .as_deref()
+            .map(|folder| moved(&invocation, folder))
+        {
+            Some(Ok(directory)) => Invocation {
+                directory,
                 ..invocation
             },
+            Some(Err(Failure { code, message })) => {
+                invocation.note(format!("error: {message}"));
+                return code;
+            }
             None => invocation,
         };
         let invocation = match arguments.global.non_interactive {
@@ -148,6 +157,12 @@ impl Command {
             }
         }
     }
+}
+
+/// Returns the working directory that `--cwd` names. It has no `..`, so that the folders above it are those of its path.
+fn moved(invocation: &Invocation, folder: &str) -> Result<PathBuf> {
+    let moved = std::fs::canonicalize(invocation.path(folder));
+    moved.map_err(|error| Failure::new(format!("chdir {folder}: {}", text::reason(&error))))
 }
 
 /// Runs a subcommand. Its future is large: it has a place of its own, so that the stacks of small threads suffice.

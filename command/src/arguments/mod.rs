@@ -34,7 +34,14 @@ pub(crate) struct GivenFlag {
 
 /// The arguments of one invocation.
 #[derive(Debug, Parser)]
-#[command(name = "pulumi", disable_help_subcommand = true, args_override_self = true)]
+#[command(
+    name = "pulumi",
+    about = "Works on stacks of resources.",
+    long_about = None,
+    version = stackwright::COMPATIBLE_VERSION,
+    disable_version_flag = true,
+    args_override_self = true
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) global: GlobalArguments,
@@ -63,6 +70,9 @@ pub(crate) struct GlobalArguments {
     /// Writes logs to standard error.
     #[arg(long, global = true)]
     pub(crate) logtostderr: bool,
+    /// Prints the version of the reference engine that this one is compatible with.
+    #[arg(long, action = ArgAction::Version)]
+    version: Option<bool>,
     /// How detailed logs are. Without a number, `whoami` shows more.
     #[arg(long, short = 'v', global = true, num_args = 0..=1, default_missing_value = "1")]
     pub(crate) verbose: Option<u8>,
@@ -336,6 +346,11 @@ fn command() -> clap::Command {
     lenient(Arguments::command())
 }
 
+/// Returns whether an option has a value each time: one that does not is followed by other options.
+fn needs_value(argument: &clap::Arg) -> bool {
+    argument.get_num_args().is_none_or(|range| range.min_values() > 0)
+}
+
 fn lenient(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|argument| match argument.get_action() {
         ArgAction::SetTrue => argument
@@ -347,7 +362,7 @@ fn lenient(command: clap::Command) -> clap::Command {
             .default_value("false")
             .hide_default_value(true),
         ArgAction::Set | ArgAction::Append
-            if !argument.is_positional() && !argument.is_require_equals_set() =>
+            if !argument.is_positional() && !argument.is_require_equals_set() && needs_value(&argument) =>
         {
             argument.allow_hyphen_values(true)
         }

@@ -20,6 +20,7 @@ impl From<clap::Error> for Refusal {
         };
         let argument = context(ContextKind::InvalidArg).unwrap_or_default();
         match error.kind() {
+            ErrorKind::DisplayVersion => Self::Help(format!("{}\n", stackwright::COMPATIBLE_VERSION)),
             ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
                 Self::Help(error.render().to_string())
             }

@@ -9,7 +9,11 @@ use crate::{
     arguments::{OperationArguments, Selection},
     failure::{Failure, Result},
     invocation::Invocation,
+    text,
 };
+
+/// The file of a policy pack.
+const PACK_FILE: &str = "PulumiPolicy.yaml";
 
 /// Returns the options that every operation has.
 pub(super) fn common(invocation: &Invocation, arguments: &OperationArguments) -> Result<OperationOptions> {
@@ -51,6 +55,14 @@ pub(super) fn policy_packs(
     }
     let mut packs = Vec::with_capacity(folders.len());
     for (index, folder) in folders.iter().enumerate() {
+        let path = invocation.path(folder);
+        if let Err(error) = fs::metadata(&path) {
+            return Err(Failure::new(format!(
+                "failed to load Pulumi policy project located at \"{folder}\": open {}: {}",
+                path.join(PACK_FILE).display(),
+                text::reason(&error)
+            )));
+        }
         let config = match files.get(index).filter(|file| !file.is_empty()) {
             Some(file) => settings(invocation, file)?,
             None => BTreeMap::new(),

@@ -23,8 +23,13 @@ pub(super) async fn init(session: &Session<'_>, arguments: &StackInit) -> Result
         }
         (name, stack) => name.as_deref().or(stack.as_deref()),
     };
-    let name = name.ok_or_else(|| Failure::new("missing stack name"))?;
-    let stack = session.named(name)?;
+    let name = match name {
+        Some(name) => name.to_owned(),
+        None => asked(session, "Name of the new stack:")
+            .await?
+            .ok_or_else(|| Failure::new("missing stack name"))?,
+    };
+    let stack = session.named(&name)?;
     create(session, &stack, arguments.secrets_provider.as_deref()).await?;
     if !arguments.no_select {
         session.select(Some(&stack))?;
@@ -39,12 +44,39 @@ pub(super) async fn select(
     creates: bool,
     secrets_provider: Option<&str>,
 ) -> Result {
-    let stack = session.named(name.ok_or_else(Failure::unnamed_stack)?)?;
+    let name = match name {
+        Some(name) => name.to_owned(),
+        None => chosen(session).await?.ok_or_else(Failure::unnamed_stack)?,
+    };
+    let stack = session.named(&name)?;
     match session.stack(&stack).await {
         Err(failure) if creates && failure.is_no_stack() => create(session, &stack, secrets_provider).await?,
         opened => drop(opened?),
     }
     session.select(Some(&stack))
+}
+
+/// Asks the user of a terminal for a name; `None` without one, and for no answer.
+async fn asked(session: &Session<'_>, question: &str) -> Result<Option<String>> {
+    let Some(ask) = session.ask() else {
+        return Ok(None);
+    };
+    let answer = session.invocation.answer(ask, &format!("{question} ")).await?;
+    let answer = answer.unwrap_or_default().trim().to_owned();
+    Ok(Some(answer).filter(|answer| !answer.is_empty()))
+}
+
+/// The same for one of the stacks of the project, which are listed first.
+async fn chosen(session: &Session<'_>) -> Result<Option<String>> {
+    if session.ask().is_none() {
+        return Ok(None);
+    }
+    let project = session.project()?.file().await?.name;
+    let stacks = session.engine.stacks(Some(&project), false).await?;
+    for stack in &stacks {
+        session.invocation.print(format!("  {}", stack.name.stack()));
+    }
+    asked(session, "Name of the stack:").await
 }
 
 async fn create(session: &Session<'_>, stack: &NamedStack, secrets_provider: Option<&str>) -> Result {

@@ -131,6 +131,7 @@ impl Player {
                     .iter()
                     .map(|line| line.strip_prefix("+ ").unwrap_or_default());
                 let text: String = lines.map(|line| format!("{}\n", self.expanded(line))).collect();
+                fs::create_dir_all(path(file).parent().unwrap()).unwrap();
                 fs::write(path(file), text).unwrap();
                 None
             }
