@@ -219,3 +219,29 @@ def test_a_stack_can_be_deployed_by_the_program_of_another(open_stack: Open) -> 
 
     outputs = open_stack("outer", outer).up().outputs
     assert {name: output.value for name, output in outputs.items()} == {"inner": "inner", "stack": "outer"}
+
+
+def test_a_cancel_during_a_preview_removes_the_lock_of_another_process(environment: dict[str, str], tmp_path: Path) -> None:
+    begun, proceed = threading.Event(), threading.Event()
+
+    def waiting() -> None:
+        begun.set()
+        assert proceed.wait(DEADLINE)
+
+    opts = auto.LocalWorkspaceOptions(env_vars=environment)
+    stack = auto.create_stack("dev", project_name="shop", program=waiting, opts=opts)
+    locks = tmp_path / "state" / ".pulumi" / "locks" / "organization" / "shop" / "dev"
+    locks.mkdir(parents=True)
+    owner = {"pid": 1, "username": "someone", "hostname": "elsewhere", "timestamp": "2026-01-02T03:04:05Z"}
+    (locks / "0.json").write_text(json.dumps(owner))
+    previews: list[auto.PreviewResult] = []
+    thread = threading.Thread(target=lambda: previews.append(stack.preview()))
+    thread.start()
+    try:
+        assert begun.wait(DEADLINE)
+        stack.cancel()
+        assert list(locks.glob("*")) == []
+    finally:
+        proceed.set()
+        thread.join(DEADLINE)
+    assert len(previews) == 1, "the preview goes on"

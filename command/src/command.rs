@@ -42,6 +42,7 @@ impl Command {
             plugins,
             passphrases: Arc::default(),
             running: Arc::default(),
+            parsers: Arc::default(),
         }))
     }
 
@@ -54,6 +55,7 @@ impl Command {
             plugins: PluginSettings::default(),
             passphrases: Arc::default(),
             running: Arc::default(),
+            parsers: Arc::default(),
         }))
     }
 
@@ -68,7 +70,7 @@ impl Command {
     /// # Cancel safety
     /// A dropped future cancels the operation that the command runs; running steps complete and are recorded.
     pub async fn run(&self, invocation: Invocation) -> i32 {
-        let (arguments, flags) = match Arguments::parse_from_list(&invocation.name, &invocation.arguments) {
+        let (arguments, flags) = match self.0.parsers.parse(&invocation.name, &invocation.arguments) {
             Ok(parsed) => parsed,
             Err(Refusal::Help(text)) => {
                 (invocation.stdout)(&text);

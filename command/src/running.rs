@@ -1,4 +1,4 @@
-//! The operations that run at present, so that `cancel` ends them instead of removing their locks.
+//! The operations that hold locks at present, so that `cancel` ends them instead of removing these. Previews have no lock.
 
 use std::{
     collections::HashMap,

@@ -9,7 +9,7 @@ use stackwright::{
 use stackwright_project::Project;
 
 use crate::{
-    arguments::GlobalArguments,
+    arguments::{GlobalArguments, Parsers},
     downloads,
     failure::{Failure, Result},
     home::Home,
@@ -23,6 +23,7 @@ use crate::{
 const ORGANIZATION: &str = "organization";
 /// The variable that selects a stack, before the selection that is kept.
 const SELECTED_STACK: &str = "PULUMI_STACK";
+
 /// What the engine of an invocation is made of.
 #[derive(Clone)]
 pub(crate) struct Components {
@@ -33,6 +34,7 @@ pub(crate) struct Components {
     pub(crate) passphrases: Arc<Passphrases>,
     /// The operations of all invocations.
     pub(crate) running: Arc<Running>,
+    pub(crate) parsers: Arc<Parsers>,
 }
 
 /// A stack as the user has named it.

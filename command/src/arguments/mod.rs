@@ -6,7 +6,10 @@ mod refusal;
 mod stack;
 mod state;
 
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
 
 use clap::{
     ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
@@ -282,29 +285,6 @@ pub(crate) struct NewArguments {
     pub(crate) rest: Vec<String>,
 }
 
-impl Arguments {
-    /// Parses the arguments of a command, whose name the text of `--help` has.
-    ///
-    /// # Errors
-    /// [`Refusal`], which is also the text of `--help`.
-    pub(crate) fn parse_from_list(
-        name: &str,
-        arguments: &[String],
-    ) -> Result<(Self, Vec<GivenFlag>), Refusal> {
-        let words = std::iter::once(name.to_owned()).chain(arguments.iter().cloned());
-        if name != REFERENCE_NAME {
-            // What is built has the name in it.
-            let mut parser = command();
-            let matches = parser.try_get_matches_from_mut(words)?;
-            return Ok((Self::from_arg_matches(&matches)?, given_flags(&parser, &matches)));
-        }
-        // A panic while parsing leaves the parser as it is between two lines: only what it has built changes.
-        let mut parser = PARSER.lock().unwrap_or_else(PoisonError::into_inner);
-        let matches = parser.try_get_matches_from_mut(words)?;
-        Ok((Self::from_arg_matches(&matches)?, given_flags(&parser, &matches)))
-    }
-}
-
 /// Returns the flags of the command line, those of the subcommand included.
 fn given_flags(command: &clap::Command, matches: &ArgMatches) -> Vec<GivenFlag> {
     let mut flags: Vec<GivenFlag> = Vec::new();
@@ -335,11 +315,32 @@ fn given_flags(command: &clap::Command, matches: &ArgMatches) -> Vec<GivenFlag> 
     flags
 }
 
-/// The name under which most invocations run.
-const REFERENCE_NAME: &str = "pulumi";
+/// The parsers of a command's invocations, by the name under which they run: the text of `--help` has it. Making one takes longer
+/// than most invocations, and it keeps the subcommands that it has built.
+#[derive(Default)]
+pub(crate) struct Parsers(Mutex<HashMap<String, clap::Command>>);
 
-/// The parser of all invocations under that name. Making one takes longer than most of them, and it keeps the subcommands that it has built.
-static PARSER: LazyLock<Mutex<clap::Command>> = LazyLock::new(|| Mutex::new(command()));
+impl Parsers {
+    /// Parses the arguments of an invocation.
+    ///
+    /// # Errors
+    /// [`Refusal`], which is also the text of `--help`.
+    pub(crate) fn parse(
+        &self,
+        name: &str,
+        arguments: &[String],
+    ) -> Result<(Arguments, Vec<GivenFlag>), Refusal> {
+        // A panic while parsing leaves a parser as it is between two lines: only what it has built changes.
+        let mut parsers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let parser = parsers.entry(name.to_owned()).or_insert_with(command);
+        let words = std::iter::once(name.to_owned()).chain(arguments.iter().cloned());
+        let matches = parser.try_get_matches_from_mut(words)?;
+        Ok((
+            Arguments::from_arg_matches(&matches)?,
+            given_flags(parser, &matches),
+        ))
+    }
+}
 
 /// Returns a parser. Flags of booleans take values after `=`, and those of texts any text, also one that begins with a hyphen.
 fn command() -> clap::Command {
@@ -396,23 +397,32 @@ mod tests {
             "unknown",
             "stack output --json",
         ];
-        let parsed = |line: &str| {
+        let parsed = |parsers: &Parsers, line: &str| {
             let list: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            format!("{:?}", Arguments::parse_from_list(REFERENCE_NAME, &list))
+            format!("{:?}", parsers.parse("pulumi", &list))
         };
         let alone: Vec<String> = lines
             .iter()
-            .map(|line| {
-                *PARSER.lock().unwrap() = command();
-                parsed(line)
-            })
+            .map(|line| parsed(&Parsers::default(), line))
             .collect();
+        let parsers = Parsers::default();
         // In an order in which each follows each of the others once or more.
         for first in &lines {
             for (line, alone) in lines.iter().zip(&alone) {
-                parsed(first);
-                assert_eq!(&parsed(line), alone, "{line} after {first}");
+                parsed(&parsers, first);
+                assert_eq!(&parsed(&parsers, line), alone, "{line} after {first}");
             }
+        }
+    }
+
+    #[test]
+    fn help_has_the_name_under_which_the_command_runs() {
+        let parsers = Parsers::default();
+        for name in ["pulumi", "stackwright", "pulumi"] {
+            let Err(Refusal::Help(text)) = parsers.parse(name, &["up".into(), "--help".into()]) else {
+                panic!("there is no help");
+            };
+            assert!(text.contains(&format!("Usage: {name} up")), "{text}");
         }
     }
 
@@ -421,7 +431,7 @@ mod tests {
         let line =
             "--non-interactive up --yes --run-program=false --target a --target -b -m hello --stack dev";
         let list: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        let (arguments, flags) = Arguments::parse_from_list("pulumi", &list).unwrap();
+        let (arguments, flags) = Parsers::default().parse("pulumi", &list).unwrap();
         let Verb::Up(up) = arguments.verb else {
             panic!("{arguments:?}");
         };

@@ -57,11 +57,11 @@ impl From<clap::Error> for Refusal {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Arguments, *};
+    use super::{super::Parsers, *};
 
     fn refused(line: &str) -> String {
         let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        match Arguments::parse_from_list("pulumi", &arguments) {
+        match Parsers::default().parse("pulumi", &arguments) {
             Err(Refusal::Error(text)) => text,
             other => panic!("{line}: {other:?}"),
         }
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn help_is_no_error() {
         let Err(Refusal::Help(text)) =
-            Arguments::parse_from_list("pulumi", &["preview".into(), "--help".into()])
+            Parsers::default().parse("pulumi", &["preview".into(), "--help".into()])
         else {
             panic!("there is no help");
         };

@@ -97,8 +97,8 @@ pub enum Condition {
 
 /// Named objects with conditional writes and appends. Keys are relative, separated by `/`.
 ///
-/// Every method that writes returns only after the content is durable, except [`Store::copy`]. A failed write leaves
-/// the object unchanged, except for a failed [`Store::append`].
+/// Every method that writes returns only after the content is durable, except [`Store::copy`], and writes of lock files. A failed
+/// write leaves the object unchanged, except for a failed [`Store::append`].
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
     /// Returns a URL for messages, `file:///…` for instance.
@@ -144,11 +144,23 @@ pub trait Store: Send + Sync + 'static {
     /// Adds `bytes` at the end of an object, which is created when there is none and the condition allows it, and
     /// returns its new version.
     ///
-    /// Unlike a put it is not atomic: a crash, or a failure that cannot be undone, may leave only the first bytes.
+    /// Unlike a put it need not be atomic: a crash, or a failure that cannot be undone, may leave only the first bytes. By default
+    /// the object is read and replaced, for stores without appends.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Conflict`] when the condition does not hold; then nothing is written.
-    async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version>;
+    async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        let (mut content, condition) = match (self.get(key).await?, condition) {
+            (None, Condition::Any | Condition::Absent) => (Vec::new(), Condition::Absent),
+            (Some(object), Condition::Any) => (object.bytes.to_vec(), Condition::Match(object.version)),
+            (Some(object), Condition::Match(version)) if object.version == version => {
+                (object.bytes.to_vec(), Condition::Match(version))
+            }
+            _ => return Err(changed(key)),
+        };
+        content.extend_from_slice(&bytes);
+        self.put(key, content.into(), condition).await
+    }
 
     /// Lists the objects whose keys start with `prefix`, in the order of their keys.
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>>;

@@ -39,6 +39,9 @@ const MIN_BACKGROUND_FREE_SIZE: usize = 1 << 20;
 ///
 /// Several stores may use one folder, in one process or in several. A clone is another handle of the same store.
 ///
+/// Lock files become durable soon after they are written or removed, not before that returns: a lock ends with its process, and no
+/// process outlives a power failure. One just before that can leave an empty lock file, which the stack's `unlock` removes.
+///
 /// On Unix, files are created with mode 0600, independently of the umask: checkpoints, their copies, history, journals
 /// and locks. They contain inputs in plaintext, and the ciphertexts of secrets. The mode of folders depends on the
 /// umask.

@@ -76,7 +76,7 @@ pub(super) enum Durability {
 }
 
 impl Durability {
-    /// Returns that of a key: a lock ends with its process, so that what a power failure leaves of it has no owner.
+    /// Returns that of a key: a lock ends with its process, and no process outlives a power failure.
     pub(super) fn of(key: &str) -> Self {
         if key.starts_with(layout::LOCKS) {
             Self::Later

@@ -291,20 +291,6 @@ impl Store for PostgresStore {
         }
     }
 
-    /// The table has no appends: the object is read and replaced.
-    async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
-        let (mut content, condition) = match (self.get(key).await?, condition) {
-            (None, Condition::Any | Condition::Absent) => (Vec::new(), Condition::Absent),
-            (Some(object), Condition::Any) => (object.bytes.to_vec(), Condition::Match(object.version)),
-            (Some(object), Condition::Match(version)) if object.version == version => {
-                (object.bytes.to_vec(), Condition::Match(version))
-            }
-            _ => return Err(changed(key)),
-        };
-        content.extend_from_slice(&bytes);
-        self.put(key, content.into(), condition).await
-    }
-
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
         let end = format!("{prefix}{LAST}");
         let mut parameters = Parameters::default();

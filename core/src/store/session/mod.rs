@@ -249,8 +249,8 @@ impl StackSession {
             end_time: record.ended.as_second(),
             resource_changes: Some(changes.collect()),
         };
-        let head = self.head.lock().await;
-        self.storage.record_with(Some(head.base().key()), &entry).await
+        let checkpoint = self.head.lock().await.base().key().to_owned();
+        self.storage.record_with(Some(&checkpoint), &entry).await
     }
 }
 
