@@ -80,8 +80,12 @@ async function interpreter(root, address, dryRun) {
     const run = { address, project: "bench", stack: "dev", organization: "organization", root, program };
     const facts = JSON.stringify({ ...run, config, secretKeys: [], parallel: 16, dryRun });
     return await seconds(async () => {
-        const child = spawn(process.execPath, ["--eval", launcher], { cwd: root, stdio: ["pipe", "inherit", "inherit"] });
-        child.stdin.end(facts);
+        // The launcher states completion after the facts, so that its input is a file.
+        const file = path.join(root, "facts.json");
+        fs.writeFileSync(file, facts);
+        const input = fs.openSync(file, "r+");
+        const child = spawn(process.execPath, ["--eval", launcher], { cwd: root, stdio: [input, "inherit", "inherit"] });
+        fs.closeSync(input);
         const [code] = await once(child, "exit");
         assert.equal(code, 0);
     });

@@ -101,7 +101,11 @@ def interpreter(place: Path, address: str, is_preview: bool) -> float:
     }
     command = [sys.executable, "-u", "-c", LAUNCHER.read_text()]
     began = time.perf_counter()
-    subprocess.run(command, input=json.dumps(facts), check=True, text=True, cwd=place, env=dict(os.environ))
+    # The launcher states completion after the facts, so that its input is a file.
+    with tempfile.TemporaryFile() as facts_file:
+        facts_file.write(json.dumps(facts).encode())
+        facts_file.seek(0)
+        subprocess.run(command, stdin=facts_file, check=True, cwd=place, env=dict(os.environ))
     return time.perf_counter() - began
 
 

@@ -24,10 +24,12 @@ use super::{
     targets::resolve_former_urns,
 };
 use crate::{
+    message::old_copy,
     plan::Checked,
     resource::{Goal, ProviderReference, ResourceState},
     state::StateRef,
     step::StepOp,
+    token::ResourceId,
     urn::Urn,
 };
 
@@ -160,12 +162,7 @@ impl Generator {
         if !context.run.executor.is_preview()
             && let Some(text) = unknown_input(&urn, &mut goal)
         {
-            if !context.run.executor.options().continue_on_error {
-                return Err(context.run.bail(&urn, text));
-            }
-            context.run.fault(&urn, text);
-            let state = Arc::new(new_state(&goal, urn, None));
-            return Ok(Next::Answer(RegisterOutcome::skipped(state)));
+            return refuse(context, &urn, &goal, text);
         }
 
         // Provider.
@@ -185,6 +182,9 @@ impl Generator {
         // Import.
         let imported = is_import(&registering.goal, registering.old_state());
         if imported {
+            if let Some(text) = imported_old_copy(context, &registering) {
+                return refuse(context, &registering.urn, &registering.goal, text);
+            }
             // A record that was deleted for another resource cannot be replaced.
             let is_deleted = recreating.take().is_some();
             registering.old = match Box::pin(import(context, &registering, is_deleted)).await? {
@@ -402,6 +402,24 @@ impl Generator {
         let targeting = self.context.options.targeting.as_ref();
         targeting.is_some_and(|targeting| targeting.replaced.contains(urn))
     }
+}
+
+/// Refuses a registration: ends the run, or this resource alone when the run continues after errors.
+fn refuse(context: &Context, urn: &Urn, goal: &Goal, text: String) -> Result<Next, RunEnded> {
+    if !context.run.executor.options().continue_on_error {
+        return Err(context.run.bail(urn, text));
+    }
+    context.run.fault(urn, text);
+    let state = Arc::new(new_state(goal, urn.clone(), None));
+    Ok(Next::Answer(RegisterOutcome::skipped(state)))
+}
+
+/// Returns why an import would record an old copy, which the end of the run deletes.
+fn imported_old_copy(context: &Context, registering: &Registering) -> Option<String> {
+    let id = ResourceId::from(registering.goal.options.import_id.as_str());
+    let resource = new_state(&registering.goal, registering.urn.clone(), None);
+    let copy = context.base.old_copy(&resource, &id)?;
+    Some(old_copy(&id, &copy.urn))
 }
 
 /// Returns why a resource with unknown inputs is refused in a run that is no preview, which would make it without them. A

@@ -1,4 +1,6 @@
-//! Texts of the reference engine about imports.
+//! Texts about imports.
+
+use crate::{token::ResourceId, urn::Urn};
 
 /// The reference engine's warning about the configuration of providers outside of the list of resources.
 pub(crate) const PROVIDER_INPUTS_DEPRECATED: &str = "the 'providerInputs' field is deprecated: declare the provider in 'resources' \
@@ -13,4 +15,11 @@ pub(crate) fn numbered_errors(errors: impl Iterator<Item = String>) -> String {
         .map(|(index, error)| format!("\n    {}) {error}", index + 1))
         .collect();
     format!("{count} errors occurred:{lines}")
+}
+
+/// Returns why no record of the resource with this id is added while `copy` is the URN of an old copy of it.
+pub(crate) fn old_copy(id: &ResourceId, copy: &Urn) -> String {
+    format!(
+        "the resource with the id '{id}' is an old copy of '{copy}' that is pending deletion: the next update deletes it"
+    )
 }

@@ -2,6 +2,7 @@
 
 use crate::{
     error::{Error, ErrorKind},
+    message::old_copy,
     resource::ResourceState,
     state::PriorState,
     token::ResourceId,
@@ -27,7 +28,7 @@ impl Relation {
         let live = base.live(&resource.urn).map(|record| &record.state);
         // The resource of one that is pending replacement was deleted: the record waits for the replacement.
         let live = live.filter(|record| !record.pending_replacement);
-        match (live, old_copy(base, resource, id)) {
+        match (live, base.old_copy(resource, id)) {
             (Some(record), _) if record.id == *id => Self::Recorded,
             (_, Some(copy)) => Self::OldCopy(copy.urn.clone()),
             (Some(record), None) => Self::Taken(record.id.clone()),
@@ -36,31 +37,9 @@ impl Relation {
     }
 }
 
-/// Returns the record of a resource, with this id, that is pending deletion. A resource whose provider is not known yet can be that
-/// of any provider.
-pub(super) fn old_copy<'a>(
-    base: &'a PriorState,
-    resource: &ResourceState,
-    id: &ResourceId,
-) -> Option<&'a ResourceState> {
-    let is_same = |record: &&ResourceState| {
-        let is_of_provider = resource.provider.as_str().is_empty() || record.provider == resource.provider;
-        record.delete
-            && record.custom
-            && !record.external
-            && record.resource_type == resource.resource_type
-            && record.id == *id
-            && is_of_provider
-    };
-    base.records().iter().map(|record| &*record.state).find(is_same)
-}
-
 /// The error of a resource that an old copy of `copy` is.
 pub(super) fn is_old_copy(urn: &Urn, id: &ResourceId, copy: &Urn) -> Error {
-    let text = format!(
-        "the resource with the id '{id}' is an old copy of '{copy}' that is pending deletion: the next update deletes it"
-    );
-    Error::new(ErrorKind::Conflict, text)
+    Error::new(ErrorKind::Conflict, old_copy(id, copy))
         .with_urn(urn.clone())
         .with_hint(
             "forget_pending() removes the pending operation; an update or a destroy deletes the old copy",

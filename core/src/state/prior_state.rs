@@ -8,6 +8,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     resource::ResourceState,
     state::{DependencyGraph, Extensions, StateRef},
+    token::ResourceId,
     urn::Urn,
 };
 
@@ -16,6 +17,7 @@ use crate::{
 pub(crate) struct PriorState {
     records: Vec<StateRef>,
     live: FxHashMap<Urn, usize>,
+    old_copies: Vec<usize>,
     graph: OnceLock<DependencyGraph>,
     plugins: Vec<serde_json::Value>,
     extensions: Arc<Extensions>,
@@ -28,8 +30,11 @@ impl PriorState {
     /// [`ErrorKind::State`] when two records that are not about to be deleted share a URN.
     pub(crate) fn new(records: Vec<StateRef>) -> Result<Self> {
         let mut live = FxHashMap::with_capacity_and_hasher(records.len(), rustc_hash::FxBuildHasher);
+        let mut old_copies = Vec::new();
         for (index, record) in records.iter().enumerate() {
-            if !record.state.delete && live.insert(record.state.urn.clone(), index).is_some() {
+            if record.state.delete {
+                old_copies.push(index);
+            } else if live.insert(record.state.urn.clone(), index).is_some() {
                 let urn = &record.state.urn;
                 return Err(
                     Error::new(ErrorKind::State, format!("unexpected duplicate resource '{urn}'"))
@@ -40,6 +45,7 @@ impl PriorState {
         Ok(Self {
             records,
             live,
+            old_copies,
             graph: OnceLock::new(),
             plugins: Vec::new(),
             extensions: Arc::default(),
@@ -83,6 +89,23 @@ impl PriorState {
     #[must_use]
     pub(crate) fn live(&self, urn: &Urn) -> Option<&StateRef> {
         self.live.get(urn).map(|&index| &self.records[index])
+    }
+
+    /// Returns the record of a resource, with this id, that is pending deletion. A resource whose provider is not known yet can
+    /// be that of any provider.
+    #[must_use]
+    pub(crate) fn old_copy(&self, resource: &ResourceState, id: &ResourceId) -> Option<&ResourceState> {
+        let is_same = |record: &&ResourceState| {
+            let is_of_provider =
+                resource.provider.as_str().is_empty() || record.provider == resource.provider;
+            record.custom
+                && !record.external
+                && record.resource_type == resource.resource_type
+                && record.id == *id
+                && is_of_provider
+        };
+        let mut copies = self.old_copies.iter().map(|&index| &*self.records[index].state);
+        copies.find(is_same)
     }
 
     /// Returns the position of `urn`'s live record.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::{StreamExt as _, stream::FuturesUnordered};
 
 use super::{
-    super::relation::{is_old_copy, old_copy},
+    super::relation::is_old_copy,
     order::edges,
     providers::{ImportProviders, ReadyProvider},
     row::{Parent, Row, RowKind, RowProvider},
@@ -194,7 +194,7 @@ impl Importer {
         if let Some(provider) = &provider {
             state.provider = provider.reference.clone();
         }
-        if let Some(copy) = old_copy(&self.base, &state, &state.id).filter(|_| row.kind == RowKind::Custom) {
+        if let Some(copy) = self.base.old_copy(&state, &state.id).filter(|_| row.kind == RowKind::Custom) {
             let text = is_old_copy(&row.urn, &state.id, &copy.urn).text().clone();
             return self.run(state, None, refused(text)).await;
         }
