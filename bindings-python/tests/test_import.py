@@ -92,6 +92,28 @@ async def test_the_program_of_an_import_changes_nothing(tmp_path: Any) -> None:
         assert update.changes == {"same": 5} and not update.has_changes
 
 
+class UnmarkedCloud(Cloud):
+    """Returns secrets without marks: its schema alone has them."""
+
+    def read(self, request: sw.ReadRequest) -> sw.ReadResult:
+        return sw.ReadResult(id=request.id, inputs=THINGS[request.id], outputs=THINGS[request.id])
+
+
+@on_loop
+async def test_what_is_secret_by_the_schema_alone_is_marked_in_the_report() -> None:
+    async with sw.Engine(store="memory://", passphrase="p", providers={"cloud": UnmarkedCloud()}) as engine:
+        stack = await engine.stack("shop/dev")
+        result = await stack.import_resources([{"type": "cloud:index:Machine", "name": "web", "id": "vm-1"}])
+        report = result.imported
+        assert report is not None
+        machine = report.resources[0]
+        assert machine.inputs["token"] == sw.secret("s3cret-token") == machine.outputs["token"]
+        assert machine.inputs["size"] == 3
+        assert dict(report.configuration) == {"shop:webToken": sw.secret("s3cret-token")}
+        for text in (repr(result), repr(report), repr(machine)):
+            assert "s3cret-token" not in text
+
+
 def vars_of(code: sw.ImportCode) -> list[str]:
     return [code.python, code.typescript, code.rust, code.c, code.sdk_python or "", code.sdk_typescript or ""]
 

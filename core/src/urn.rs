@@ -8,6 +8,16 @@ const SEPARATOR: &str = "::";
 /// The type of the component that represents a whole stack.
 pub const ROOT_STACK_TYPE: &str = "pulumi:pulumi:Stack";
 
+/// Returns why no resource can be given a name.
+pub(crate) fn name_fault(name: &str) -> Option<&'static str> {
+    match name {
+        "" => Some("is empty"),
+        _ if name.chars().all(char::is_whitespace) => Some("is blank"),
+        _ if name.chars().any(char::is_control) => Some("contains a control character, such as a line break"),
+        _ => None,
+    }
+}
+
 /// The error of a text that is not a URN. Converts into [`crate::Error`] with [`crate::ErrorKind::InvalidInput`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidUrn(String);

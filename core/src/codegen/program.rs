@@ -9,7 +9,6 @@ use crate::{
         package::DeclaredPackage,
         schema::PackageSchema,
         secret_keys::SecretKeys,
-        sensitive::Sensitive,
         value::Expression,
     },
     property::PropertyMap,
@@ -131,9 +130,7 @@ impl Program {
             let inputs = match schema {
                 Some(schema) => {
                     let token = provided.is_none().then_some(declaration.resource_type.as_str());
-                    let sensitive = Sensitive::new(schema, provided.is_some());
-                    let marked = sensitive.marked(&declaration.inputs, schema.properties_of(token));
-                    keys.inputs(&declaration.label, &marked)
+                    keys.inputs(&declaration.label, &schema.marked(token, &declaration.inputs))
                 }
                 None => keys.inputs(&declaration.label, &declaration.inputs),
             };

@@ -11,7 +11,7 @@ use super::{names::capitalized, value::Expression};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct PackageSchema {
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The publisher, as a part of the names of its packages; empty for `pulumi`.
     namespace: String,
     meta: Option<Meta>,

@@ -7,21 +7,29 @@ use rustc_hash::FxHashSet;
 use super::schema::{PackageSchema, PropertySchema};
 use crate::property::{PropertyMap, PropertyValue};
 
+impl PackageSchema {
+    /// Returns properties of a resource of a type in which each value is a secret that the schema makes one; those of a provider
+    /// for `None`.
+    pub(crate) fn marked(&self, token: Option<&str>, properties: &PropertyMap) -> PropertyMap {
+        Sensitive::new(self, token.is_none()).marked(properties, self.properties_of(token))
+    }
+}
+
 /// Marks secrets by a schema.
 #[derive(Clone, Copy)]
-pub(super) struct Sensitive<'a> {
+struct Sensitive<'a> {
     schema: &'a PackageSchema,
     /// Whether texts can be the JSON of their values, as in the configuration of a provider.
     is_encoded: bool,
 }
 
 impl<'a> Sensitive<'a> {
-    pub(super) const fn new(schema: &'a PackageSchema, is_encoded: bool) -> Self {
+    const fn new(schema: &'a PackageSchema, is_encoded: bool) -> Self {
         Self { schema, is_encoded }
     }
 
     /// Returns inputs in which each value is a secret that one of the lists of properties makes one.
-    pub(super) fn marked<'b>(
+    fn marked<'b>(
         self,
         inputs: &PropertyMap,
         properties: impl IntoIterator<Item = &'b BTreeMap<String, PropertySchema>>,

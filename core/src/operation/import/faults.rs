@@ -5,7 +5,7 @@ use crate::{
     error::Error,
     message::{Text, numbered_errors},
     token::TypeToken,
-    urn::ROOT_STACK_TYPE,
+    urn::{ROOT_STACK_TYPE, name_fault},
 };
 
 /// Returns the error of all faults.
@@ -112,6 +112,11 @@ pub(super) fn own_faults(index: usize, row: &ImportResource) -> Vec<String> {
     .into_iter()
     .filter(|(is_wrong, _)| *is_wrong)
     .map(|(_, fault)| format!("{it} {fault}"))
+    .chain(
+        name_fault(logical_name(row))
+            .filter(|_| !own_name(row).is_empty())
+            .map(|fault| format!("{it} cannot have its name: it {fault}")),
+    )
     .chain(type_fault(&token).map(|fault| format!("{it} cannot have its type: {fault}")))
     .chain(
         (!row.resource_type.is_empty() && needs_full && !token.is_full()).then(|| {

@@ -194,7 +194,11 @@ impl Importer {
         if let Some(provider) = &provider {
             state.provider = provider.reference.clone();
         }
-        if let Some(copy) = self.base.old_copy(&state, &state.id).filter(|_| row.kind == RowKind::Custom) {
+        if let Some(copy) = self
+            .base
+            .old_copy(&state, &state.id)
+            .filter(|_| row.kind == RowKind::Custom)
+        {
             let text = is_old_copy(&row.urn, &state.id, &copy.urn).text().clone();
             return self.run(state, None, refused(text)).await;
         }

@@ -36,6 +36,10 @@ pub(super) async fn generate(
     report: &mut ImportReport,
 ) {
     let known = Known::new(prepared, settled);
+    let schemas = schemas(run, &known, settled).await;
+    for resource in &mut report.resources {
+        mark_secrets(resource, &schemas);
+    }
     let packages = rows.iter().zip(settled);
     let packages: Vec<_> = packages
         .map(|(row, settled)| package(row, settled.record()?, &known))
@@ -47,7 +51,6 @@ pub(super) async fn generate(
         .iter()
         .map(|(key, _)| key.to_string())
         .collect::<Vec<_>>();
-    let schemas = schemas(run, &known, settled).await;
     let taken = taken.iter().map(String::as_str);
     let program = Program::new(&run.stack.project, declarations, taken, &schemas);
     report.configuration = ImportConfiguration(program.secrets().0.clone());
@@ -59,6 +62,19 @@ pub(super) async fn generate(
         sdk_python: sdk_program(&program, &schemas, SdkLanguage::Python),
         sdk_typescript: sdk_program(&program, &schemas, SdkLanguage::TypeScript),
     };
+}
+
+/// Marks the properties of a resource that are secret by the schema of its package: a provider may return them without a mark.
+fn mark_secrets(resource: &mut ImportedResource, schemas: &[PackageSchema]) {
+    let token = &resource.resource_type;
+    let (package, member) = match token.provided_package() {
+        Some(package) => (package, None),
+        None => (token.asked_package(), Some(token.as_str())),
+    };
+    if let Some(schema) = schemas.iter().find(|schema| schema.name == package) {
+        resource.inputs = schema.marked(member, &resource.inputs);
+        resource.outputs = schema.marked(member, &resource.outputs);
+    }
 }
 
 /// The providers of the records.

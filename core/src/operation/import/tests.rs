@@ -64,6 +64,14 @@ fn what_is_wrong_with_a_resource_is_named() {
             "resource 0 of type 't:m:T' has no name",
         ),
         (
+            r#"{"type": "t:m:T", "name": " ", "id": "1"}"#,
+            "resource ' ' of type 't:m:T' cannot have its name: it is blank",
+        ),
+        (
+            r#"{"type": "t:m:T", "name": "a", "logicalName": "a\nb", "id": "1"}"#,
+            "resource 'a' of type 't:m:T' cannot have its name: it contains a control character, such as a line break",
+        ),
+        (
             r#"{"type": "t:m:T", "name": "a"}"#,
             "resource 'a' of type 't:m:T' has no ID",
         ),

@@ -11,7 +11,7 @@ use crate::{
     resource::{ProviderReference, ResourceState},
     state::{Snapshot, integrity, valid_order},
     token::TypeToken,
-    urn::{ROOT_STACK_TYPE, Urn},
+    urn::{ROOT_STACK_TYPE, Urn, name_fault},
 };
 
 /// Renames the resource of `edit.urn`.
@@ -138,17 +138,18 @@ fn check_given(edit: &Rename) -> Result<()> {
 }
 
 fn check_name(edit: &Rename) -> Result<()> {
-    let refused = |why: &str| {
-        Err(Error::invalid(format!("the new name of '{}' {why}", edit.urn)).with_urn(edit.urn.clone()))
-    };
-    match edit.name.as_deref() {
-        Some("") => refused("is empty"),
-        Some(name) if name.chars().all(char::is_whitespace) => refused("is blank"),
-        Some(name) if name.chars().any(char::is_control) => {
-            refused("contains a control character, such as a line break")
+    let separator = |name: &&str| name.contains("::");
+    let name = edit.name.as_deref();
+    let fault = name.and_then(name_fault).or_else(|| {
+        name.filter(separator)
+            .map(|_| "contains '::', which separates the parts of a URN")
+    });
+    match fault {
+        Some(why) => {
+            let text = format!("the new name of '{}' {why}", edit.urn);
+            Err(Error::invalid(text).with_urn(edit.urn.clone()))
         }
-        Some(name) if name.contains("::") => refused("contains '::', which separates the parts of a URN"),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
