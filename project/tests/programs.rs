@@ -2,7 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::Arc};
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Read as _},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::Arc,
+};
 
 use stackwright::{
     Engine, ErrorKind, Stack, StackSettings,
@@ -15,20 +22,31 @@ use stackwright::{
     store::MemoryStore,
 };
 use stackwright_project::Project;
-use stackwright_testkit::wait::{Within as _, until};
+use stackwright_testkit::wait::{Within as _, blocking, until};
 use tokio::runtime::Handle;
 
 /// A folder with a program, and an interpreter that the test has written.
 struct Shop {
-    folder: tempfile::TempDir,
+    folder: PathBuf,
     project: Project,
+    /// The folder, where it ends with the test.
+    _temporary: Option<tempfile::TempDir>,
 }
 
 impl Shop {
     /// Writes a project whose interpreter is a script of the shell.
     async fn new(interpreter: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
+        let shop = Self::within(folder.path(), interpreter).await;
+        Self {
+            _temporary: Some(folder),
+            ..shop
+        }
+    }
+
+    /// Writes the project into a folder.
+    async fn within(folder: &Path, interpreter: &str) -> Self {
+        let path = |name: &str| folder.join(name);
         fs::write(path("Pulumi.yaml"), "name: shop\nruntime: nodejs\n").unwrap();
         fs::write(path("index.js"), "").unwrap();
         fs::create_dir(path("bin")).unwrap();
@@ -40,12 +58,16 @@ impl Shop {
             .secrets(Arc::new(Base64Provider))
             .build()
             .unwrap();
-        let project = Project::open(&engine, folder.path()).await.unwrap();
-        Self { folder, project }
+        let project = Project::open(&engine, folder).await.unwrap();
+        Self {
+            folder: folder.to_owned(),
+            project,
+            _temporary: None,
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.folder.join(name)
     }
 
     fn environment(&self) -> HostEnvironment {
@@ -89,7 +111,7 @@ async fn a_program_gets_its_facts_and_its_lines_become_messages() {
             ));
         }
     }
-    let folder = shop.folder.path().display().to_string();
+    let folder = shop.folder.display().to_string();
     for line in [
         (Severity::Info, folder),
         (Severity::InfoError, "trouble".to_owned()),
@@ -162,6 +184,57 @@ async fn the_processes_of_a_cancelled_program_are_gone() {
         states.flatten().any(|state| state != 'Z')
     };
     until("the processes have ended", || !running()).await;
+}
+
+/// The environment variable with the folder of the host that the test below starts and kills.
+const HOST_FOLDER: &str = "PROGRAM_HOST_FOLDER";
+
+/// Not a separate test: the host process of the test below.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "the host process of the other test"]
+#[expect(clippy::disallowed_methods, reason = "the environment carries the argument")]
+async fn host() {
+    let folder = PathBuf::from(std::env::var(HOST_FOLDER).unwrap());
+    // The program ignores signals and has a child; both hold the fifo open while they run.
+    let interpreter = "trap '' INT HUP TERM; exec 9>alive; sleep 600 & echo up >&9; wait";
+    let shop = Shop::within(&folder, interpreter).await;
+    shop.stack()
+        .await
+        .update(OperationOptions::default())
+        .wait()
+        .await;
+}
+
+#[test]
+fn a_killed_host_leaves_no_program_and_no_child_of_a_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = folder.path().join("alive");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let mut host = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "host", "--ignored", "--nocapture"])
+        .env(HOST_FOLDER, folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut alive = blocking("the start of the program", move || {
+        let mut alive = BufReader::new(fs::File::open(&fifo).unwrap());
+        let mut line = String::new();
+        alive.read_line(&mut line).unwrap();
+        assert_eq!(line, "up\n");
+        alive
+    });
+
+    host.kill().unwrap();
+    blocking("the end of the host", move || host.wait().unwrap());
+
+    // The fifo ends when the last process that holds it open has ended.
+    let rest = blocking("the end of the program and its child", move || {
+        let mut rest = String::new();
+        alive.read_to_string(&mut rest).unwrap();
+        rest
+    });
+    assert_eq!(rest, "");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -54,6 +54,13 @@ impl ControlGroup {
         Ok(())
     }
 
+    /// Kills all processes of the group.
+    pub(super) fn kill(&self) {
+        if let Err(error) = fs::write(self.0.join("cgroup.kill"), "1") {
+            tracing::debug!(%error, "a control group could not be killed");
+        }
+    }
+
     /// Removes the group after its processes have been killed.
     pub(super) async fn remove(&self, runtime: &Runtime) {
         let mut pause = Duration::from_millis(1);

@@ -7,6 +7,7 @@ mod disposition;
 mod environment;
 mod find;
 mod guard;
+mod guarded;
 mod host_environment;
 mod output_lines;
 mod output;
@@ -28,12 +29,16 @@ pub use cache::{
 pub(crate) use code::PluginCode;
 pub(crate) use environment::PluginEnvironment;
 pub(crate) use find::{FoundPlugin, PluginOrigin, PluginQuery, find};
+pub use guarded::GuardedProcess;
 pub use host_environment::HostEnvironment;
 pub(crate) use host_environment::HostEnvironmentDigest;
 pub(crate) use output::{DiagnosticSink, OutputRoute};
 pub use output_lines::OutputLines;
 pub use process::{PluginProcess, Start};
 pub use version_range::VersionRange;
+
+/// The POSIX shell that guards processes, unless the settings name another one.
+const GUARD_SHELL: &str = "/bin/sh";
 
 /// The kind of a plugin; its name is part of the plugin's file name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -136,7 +141,7 @@ impl Default for PluginSettings {
             download: false,
             server: None,
             waits_for_registrations: BTreeSet::new(),
-            guard_shell: Some(PathBuf::from("/bin/sh")),
+            guard_shell: Some(PathBuf::from(GUARD_SHELL)),
             environment: None,
             timeouts: PluginTimeouts::default(),
             call_timeouts: BTreeMap::new(),

@@ -22,16 +22,14 @@ use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
     plugin::{
-        DiagnosticSink, HostEnvironment, OutputRoute, PluginCommand, PluginTimeouts,
-        cgroup::ControlGroup,
-        code,
+        DiagnosticSink, HostEnvironment, OutputRoute, PluginCommand, PluginTimeouts, code,
         disposition::ignores_interrupts,
         guard::{Group, Guard, Lifeline},
+        guarded::{self, StartFault, Started},
         output::Stream,
         port::parse_port,
     },
     runtime::{Runtime, Task},
-    store::ProcessIdentity,
 };
 
 /// The maximum number of bytes of the first line, which contains the port.
@@ -135,28 +133,20 @@ impl PluginProcess {
         let cannot_start = |error: std::io::Error| {
             plugin_error(format!("could not start plugin [{program}]: {error}")).with_source(error)
         };
-        let host = ProcessIdentity::of(std::process::id());
-        let started = start.guard_shell.as_deref();
-        let control_group = || ControlGroup::create(runtime).map(Arc::new);
-        let guard = match started.map(|shell| Guard::start(shell, &host, control_group())) {
-            Some(Ok(guard)) => Some(guard),
-            Some(Err(error)) => {
-                return Err(cannot_start(error).with_hint("its process needs a POSIX shell as guard"));
+        let started = guarded::start(command_of(&start), start.guard_shell.as_deref(), runtime).await;
+        let Started {
+            mut child,
+            guard,
+            group,
+        } = started.map_err(|fault| match fault {
+            StartFault::Guard(error) => {
+                cannot_start(error).with_hint("its process needs a POSIX shell as guard")
             }
-            None => None,
-        };
-        let mut child =
-            spawn(&start, guard.as_ref().map_or(0, |guard| guard.group.number())).map_err(cannot_start)?;
+            StartFault::Process(error) => cannot_start(error),
+        })?;
         let route = Arc::new(OutputRoute::new(start.sink.clone(), start.visible));
-        if let Some(group) = guard.as_ref().and_then(|guard| guard.control_group.clone()) {
-            child = joined(child, group, runtime).await?;
-        }
         let (Some(output), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(Error::internal("a started process has no pipes"));
-        };
-        let group = match &guard {
-            Some(guard) => guard.group,
-            None => Group::led_by(&child).map_err(cannot_start)?,
         };
         let errors = runtime.spawner.spawn({
             let route = Arc::clone(&route);
@@ -323,7 +313,8 @@ fn plugin_error(message: String) -> Error {
     Error::new(ErrorKind::Plugin, message).with_phase("load")
 }
 
-fn spawn(start: &Start, group: i32) -> std::io::Result<Child> {
+/// Returns the command line of a plugin.
+fn command_of(start: &Start) -> Command {
     let mut command = Command::new(&start.command.program);
     command
         .args(&start.command.arguments)
@@ -341,25 +332,11 @@ fn spawn(start: &Start, group: i32) -> std::io::Result<Child> {
         .envs(start.environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(group)
-        .kill_on_drop(true);
+        .stderr(Stdio::piped());
     if let Some(directory) = &start.directory {
         command.current_dir(directory);
     }
-    command.spawn()
-}
-
-/// Moves a process into its control group.
-async fn joined(child: Child, group: Arc<ControlGroup>, runtime: &Runtime) -> Result<Child> {
-    // The task owns the process, so its number is not reused before it is in the group.
-    let joining = runtime.spawner.spawn_blocking(move || {
-        if let Some(Err(error)) = child.id().map(|pid| group.add(pid)) {
-            tracing::debug!(%error, "a plugin stays outside of its control group");
-        }
-        child
-    });
-    joining.await
+    command
 }
 
 /// Starts the task that waits for the process, reports an unexpected end, and reaps the guard.

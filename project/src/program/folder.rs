@@ -70,7 +70,7 @@ impl FolderProgram {
             return Ok(true);
         };
         let command = self.command(&check.interpreter, &check.arguments);
-        let child = Child::start(command, "")?;
+        let child = Child::start(command, "", context.monitor.runtime()).await?;
         let last_lines = child.last_lines();
         match child.run(context).await? {
             Ending::Stopped => Ok(false),
@@ -112,7 +112,8 @@ impl Program for FolderProgram {
         }
         let server = MonitorServer::start(&context.monitor, context.monitor.runtime())?;
         let facts = self.facts(&context, &server.address());
-        let child = Child::start(self.command(&self.interpreter, &self.arguments), &facts)?;
+        let command = self.command(&self.interpreter, &self.arguments);
+        let child = Child::start(command, &facts, context.monitor.runtime()).await?;
         let last_lines = child.last_lines();
         let failed = |text: String| {
             let text = format!("an unhandled error occurred: {text}");

@@ -5,18 +5,18 @@ use std::{
     fs::File,
     io::{Seek as _, Write as _},
     os::unix::process::ExitStatusExt as _,
-    process::Stdio,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use rustix::{
-    fs::{MemfdFlags, memfd_create},
-    process::{Pid, Signal, kill_process_group},
-};
+use rustix::fs::{MemfdFlags, memfd_create};
 use stackwright::{
-    Error, ErrorKind, Result, diagnostic::Severity, monitor::Monitor, plugin::OutputLines,
+    Error, ErrorKind, Result,
+    diagnostic::Severity,
+    monitor::Monitor,
+    plugin::{GuardedProcess, OutputLines},
     program::ProgramContext,
+    runtime::Runtime,
 };
 use tokio::{
     io::{AsyncRead, BufReader},
@@ -44,14 +44,13 @@ pub(super) enum Ending {
     Stopped,
 }
 
-/// A running program. Its process group is killed when it is dropped.
+/// A running program. It is killed when it is dropped and when its host ends, with all processes that it has started.
 pub(super) struct Child {
-    process: tokio::process::Child,
+    process: GuardedProcess,
     /// What it reads from its standard input. A launcher appends to it when the program is complete: an exit code can be that of
     /// any code of the process.
     input: File,
     input_length: u64,
-    group: Option<Pid>,
     last_lines: LastLines,
 }
 
@@ -80,26 +79,19 @@ impl LastLines {
 }
 
 impl Child {
-    /// Starts a process in a group of its own; it reads `text` from its standard input.
-    pub(super) fn start(mut command: Command, text: &str) -> Result<Self> {
-        let cannot_start = |command: &Command, error: std::io::Error| {
-            let program = command.as_std().get_program().display();
+    /// Starts a process that reads `text` from its standard input.
+    pub(super) async fn start(mut command: Command, text: &str, runtime: &Runtime) -> Result<Self> {
+        let program = command.as_std().get_program().display().to_string();
+        let cannot_start = |error: std::io::Error| {
             let text = format!("the program could not be started with {program}: {error}");
             Error::new(ErrorKind::Program, text)
         };
         let input = in_memory(text).and_then(|input| Ok((input.try_clone()?, input)));
-        let (input, given) = input.map_err(|error| cannot_start(&command, error))?;
-        command
-            .stdin(given)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true);
-        let process = command.spawn().map_err(|error| cannot_start(&command, error))?;
-        let id = process.id().and_then(|id| i32::try_from(id).ok());
+        let (input, given) = input.map_err(cannot_start)?;
+        command.stdin(given);
+        let process = GuardedProcess::start(command, runtime).await;
         Ok(Self {
-            group: id.and_then(Pid::from_raw),
-            process,
+            process: process.map_err(cannot_start)?,
             input,
             input_length: text.len() as u64,
             last_lines: LastLines::default(),
@@ -115,15 +107,10 @@ impl Child {
     pub(super) async fn run(mut self, context: &ProgramContext) -> Result<Ending> {
         let monitor = &context.monitor;
         let clock = &monitor.runtime().clock;
+        let (stdout, stderr) = self.process.take_outputs();
         let outputs = [
-            self.process
-                .stdout
-                .take()
-                .map(|stdout| lines(stdout, monitor, Severity::Info, self.last_lines.clone())),
-            self.process
-                .stderr
-                .take()
-                .map(|stderr| lines(stderr, monitor, Severity::InfoError, self.last_lines.clone())),
+            stdout.map(|stdout| lines(stdout, monitor, Severity::Info, self.last_lines.clone())),
+            stderr.map(|stderr| lines(stderr, monitor, Severity::InfoError, self.last_lines.clone())),
         ];
         let mut is_stopped = false;
         let status = loop {
@@ -137,14 +124,14 @@ impl Child {
                 status = self.process.wait() => break status,
                 () = stopping, if !is_stopped => {
                     is_stopped = true;
-                    self.signal(Signal::INT);
+                    self.process.interrupt();
                 }
-                () = clock.wait(INTERRUPT_TIMEOUT), if is_stopped => self.signal(Signal::KILL),
+                () = clock.wait(INTERRUPT_TIMEOUT), if is_stopped => self.process.kill(),
             }
         };
         // What the program has left behind ends with it.
-        self.signal(Signal::KILL);
-        self.group = None;
+        let is_complete = self.is_complete();
+        self.process.end().await;
         for output in outputs.into_iter().flatten() {
             tokio::select! {
                 _ = output => {}
@@ -159,10 +146,7 @@ impl Child {
         })?;
         Ok(match (is_stopped, status.code(), status.signal()) {
             (true, ..) => Ending::Stopped,
-            (false, Some(code), _) => Ending::Exited {
-                code,
-                is_complete: self.is_complete(),
-            },
+            (false, Some(code), _) => Ending::Exited { code, is_complete },
             (false, None, signal) => Ending::Killed(signal.unwrap_or_default()),
         })
     }
@@ -171,19 +155,6 @@ impl Child {
     fn is_complete(&self) -> bool {
         let length = self.input.metadata().map(|metadata| metadata.len());
         length.is_ok_and(|length| length > self.input_length)
-    }
-
-    fn signal(&self, signal: Signal) {
-        if let Some(group) = self.group {
-            // A group that is gone has ended.
-            let _gone = kill_process_group(group, signal);
-        }
-    }
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        self.signal(Signal::KILL);
     }
 }
 
