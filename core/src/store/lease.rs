@@ -263,19 +263,32 @@ impl Leases {
         }
     }
 
+    /// Renews the lease of an object's stack where this process has taken it, in any case: the clock of a host that was suspended does
+    /// not show how long that took.
+    ///
+    /// # Errors
+    /// Those of [`Self::check`].
+    pub(super) async fn confirm(&self, key: &str) -> Result<()> {
+        match self.held_over(key) {
+            Some(held) => self.renew(&held).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the lease that this process has taken over the stack of an object.
+    fn held_over(&self, key: &str) -> Option<Arc<Held>> {
+        let held = self.held();
+        let over = held.values().filter(|held| covers(&held.name, key));
+        over.max_by_key(|held| held.name.len()).cloned()
+    }
+
     /// Checks, before an object is written, the lease of its stack where this process has taken it. A lease whose length has passed
     /// is renewed first. Returns the lease's name and the holder's mark.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] when another holder has taken over, and those of the store.
     pub(super) async fn check(&self, key: &str) -> Result<Option<(String, String)>> {
-        let held = self
-            .held()
-            .values()
-            .filter(|held| covers(&held.name, key))
-            .max_by_key(|held| held.name.len())
-            .cloned();
-        let Some(held) = held else {
+        let Some(held) = self.held_over(key) else {
             return Ok(None);
         };
         if held.is_lost.load(Ordering::SeqCst) {

@@ -139,6 +139,26 @@ async fn a_holder_that_was_suspended_goes_on_unless_its_lease_was_taken_over() {
 }
 
 #[tokio::test]
+async fn a_holder_whose_clock_stood_still_finds_a_takeover_when_it_confirms() {
+    let runtime = runtime();
+    let store = MemoryStore::new(runtime.clone());
+    let ((one, _), (other, _)) = (host(&store, &runtime, "one"), host(&store, &runtime, "other"));
+    let _guard = one.take(NAME).await.unwrap();
+    one.confirm(CHECKPOINT).await.unwrap();
+    one.confirm(".pulumi/stacks/shop/prod.json").await.unwrap();
+    // The other host has found the lease expired. The clock does not advance: the first host was suspended.
+    store.delete(NAME).await.unwrap();
+    let taken = other.take(NAME).await.unwrap();
+    assert!(
+        one.check(CHECKPOINT).await.unwrap().is_some(),
+        "its length has not passed"
+    );
+    assert!(is_conflict(one.confirm(CHECKPOINT).await));
+    assert!(is_conflict(one.check(CHECKPOINT).await));
+    taken.release().await;
+}
+
+#[tokio::test]
 async fn a_renewal_whose_answer_was_lost_is_recognised() {
     let runtime = runtime();
     let store = MemoryStore::new(runtime.clone());

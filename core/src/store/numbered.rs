@@ -69,7 +69,8 @@ impl Extent {
     }
 }
 
-fn is_journal(key: &str) -> bool {
+/// Returns whether a key is that of a journal, which is that of its first object.
+pub(super) fn is_journal(key: &str) -> bool {
     key.starts_with(JOURNALS) && key.ends_with(ENDING)
 }
 

@@ -226,3 +226,42 @@ async fn a_server_that_ignores_conditions_is_refused_unless_that_is_allowed() {
         .release()
         .await;
 }
+
+#[tokio::test]
+async fn a_journal_begun_after_another_host_took_over_is_refused_and_taken_back() {
+    let bucket = FakeBucket::start().await;
+    let (store, other) = (places::gcs(&bucket, ""), places::gcs(&bucket, ""));
+    let lock = store
+        .lock("organization/shop/dev")
+        .within("a lock")
+        .await
+        .unwrap();
+    let journal = ".pulumi/journals/shop/dev.journal";
+    store
+        .put(journal, "own".into(), Condition::Absent)
+        .within("a journal")
+        .await
+        .unwrap();
+    store.delete(journal).await.unwrap();
+
+    // The other host has found the lease expired, and its operation has ended; this one was suspended meanwhile, so that its own clock
+    // shows no time.
+    let lease = ".pulumi/leases/organization/shop/dev.json";
+    other.delete(lease).await.unwrap();
+    drop(
+        other
+            .lock("organization/shop/dev")
+            .within("a lock")
+            .await
+            .unwrap(),
+    );
+    let error = store
+        .put(journal, "late".into(), Condition::Absent)
+        .within("a journal")
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    assert!(error.message().contains("taken over the lease"), "{error}");
+    assert!(other.get(journal).await.unwrap().is_none());
+    lock.release().await;
+}

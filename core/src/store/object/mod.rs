@@ -26,6 +26,7 @@ use super::{
     lease::{LeaseRecords, Leases},
     location::Location,
     not_found,
+    numbered::is_journal,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -309,6 +310,14 @@ impl Bucket {
             Some(false) => Err(changed(key)),
         }
     }
+
+    /// Removes a journal that a host has begun after another one had taken over. One that stays has no steps: the next holder
+    /// of the lock sets it aside.
+    async fn take_back(&self, key: &str, version: &Version) {
+        if let Err(error) = self.delete_version(key, version).await {
+            tracing::warn!(%error, key, "a journal that was begun without the lease stays");
+        }
+    }
 }
 
 /// Leases are objects beside the others.
@@ -343,7 +352,13 @@ impl Store for BucketStore {
 
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
         self.leases.check(key).await?;
-        self.bucket.put(key, bytes, condition).await
+        let begins_journal = is_journal(key) && matches!(condition, Condition::Absent);
+        let version = self.bucket.put(key, bytes, condition).await?;
+        if begins_journal && let Err(error) = self.leases.confirm(key).await {
+            self.bucket.take_back(key, &version).await;
+            return Err(error);
+        }
+        Ok(version)
     }
 
     async fn put_keeping(
