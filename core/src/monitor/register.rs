@@ -106,10 +106,8 @@ fn claim(
         transforms,
         ..
     } = shared;
-    if transforms.in_use() {
-        // Output values are kept for transforms only.
-        registration.inputs = std::mem::take(&mut registration.inputs).collapse_outputs();
-    }
+    // Output values are kept for transforms only.
+    registration.inputs = std::mem::take(&mut registration.inputs).collapse_outputs();
     let goal = Box::new(goal_of(registration));
     generator.expect_provider(|| shared.providers.default_asked_for(registration));
     let claim = generator.claim(&goal)?;

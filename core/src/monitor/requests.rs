@@ -60,8 +60,9 @@ impl Monitor {
     /// ```
     pub fn register(
         &self,
-        registration: Registration,
+        mut registration: Registration,
     ) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
+        registration.adopt_output_dependencies();
         register::register(self, registration)
     }
 
@@ -360,8 +361,9 @@ impl Monitor {
     /// Dropping the future cancels the call.
     pub fn invoke_known(
         &self,
-        invoke: Invoke,
+        mut invoke: Invoke,
     ) -> impl Future<Output = Result<Option<PropertyMap>, WireStatus>> + Send + use<> {
+        invoke.adopt_output_dependencies();
         let token = invoke.token.clone();
         let invoking = invoke::invoke(self, invoke);
         async move { invoking.await?.into_values(&token) }
