@@ -63,6 +63,7 @@ impl Monitor {
         mut registration: Registration,
     ) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
         registration.adopt_output_dependencies();
+        registration.stack_trace = self.traced("", registration.stack_trace);
         register::register(self, registration)
     }
 
@@ -197,7 +198,11 @@ impl Monitor {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn read(&self, read: Read) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
+    pub fn read(
+        &self,
+        mut read: Read,
+    ) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
+        read.stack_trace = self.traced("", read.stack_trace);
         read::read(self, read, Choice::Parent)
     }
 
@@ -381,8 +386,9 @@ impl Monitor {
     /// Dropping the future cancels the call.
     pub fn call_method(
         &self,
-        call: MethodCall,
+        mut call: MethodCall,
     ) -> impl Future<Output = Result<MethodResult, WireStatus>> + Send + use<> {
+        call.stack_trace = self.traced("", call.stack_trace);
         method::call_method(self, call)
     }
 }

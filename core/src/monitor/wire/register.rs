@@ -127,7 +127,7 @@ fn registration_of(
         .into(),
         transforms,
         source_position: shared.positions.position(root, request.source_position),
-        stack_trace: shared.traces.prepended(
+        stack_trace: monitor.traced(
             &request.parent_stack_trace_handle,
             shared.positions.trace(root, request.stack_trace),
         ),
