@@ -197,7 +197,7 @@ impl Provider for Nested {
     }
 }
 
-async fn used_in_a_program(fails: bool) -> OperationResult {
+async fn used_in_a_program(fails: bool) -> Arc<OperationResult> {
     let provider = Arc::new(Nested { fails });
     let engine = engine().provider("echo", provider).build().unwrap();
     let settings = StackSettings {
@@ -232,7 +232,7 @@ async fn what_components_of_the_host_register_points_into_the_program_at_any_dep
 #[tokio::test(flavor = "multi_thread")]
 async fn the_error_of_a_component_inside_of_one_of_the_host_points_into_the_program() {
     let result = used_in_a_program(true).await;
-    let error = result.error.unwrap();
+    let error = result.error.as_ref().unwrap();
     assert!(error.message().contains("no room"), "{error}");
     assert_eq!(error.urn().unwrap().name(), "box-in");
     assert!(

@@ -26,7 +26,7 @@ use stackwright::{operation::OperationResult, resource::ResourceState, state::Sn
 
 use crate::{
     callbacks::{check_hooks, check_transforms},
-    check::{check, refusal, text},
+    check::{check, check_used, refusal, text},
     generate::{calm_plan, plan},
     order::{check_events, check_order},
     plan::{Act, DECLARED, KIT, PARTS, Plan, Script, Stop, Verb, number_of},
@@ -124,6 +124,7 @@ fn matches_program(stage: &Stage, script: &Script, snapshot: &Snapshot) {
         .collect();
     let numbers: BTreeSet<usize> = recorded.iter().map(|(number, _)| *number).collect();
     assert_eq!((numbers.len(), &numbers), (recorded.len(), &declared));
+    check_used(script, snapshot);
     let world = stage.world.state();
     for (number, state) in recorded {
         assert!(!state.delete && state.init_errors.is_empty(), "{state:?}");

@@ -74,10 +74,11 @@ impl Cloud {
         if fails {
             return Err(error(Failing::Refused));
         }
-        component.register_child(part("part1", vec![first.urn])).await?;
-        component
-            .finish([("value", value.clone())].into_iter().collect())
-            .await
+        let second = part("part1", vec![first.urn.clone()]);
+        component.register_child(second).await?;
+        // It comes from the first part: what uses it depends on that.
+        let made = first.output("value").unwrap_or(PropertyValue::Null);
+        component.finish([("value", made)].into_iter().collect()).await
     }
 }
 
