@@ -271,7 +271,7 @@ impl GoalMaker<'_> {
         urns
     }
 
-    /// Returns the URNs that the result of a call comes from, whatever its provider states: those of its arguments, and the
+    /// Returns the URNs that the result of a call comes from beside those that its provider states: those of its arguments, and the
     /// resource whose method it is, with what the provider has made it of.
     pub(super) fn sources_of_call(&self, statement: &Statement) -> Vec<String> {
         let mut urns = self.urns(&Value::Object(statement.inputs.clone()));
