@@ -26,7 +26,7 @@ interface Returned extends Named {
  */
 export function callBody(bridge: Bridge, start: BodyStart, keepsOutputs: boolean, method: Method): Promise<Returned> {
     const { run: number, info, ...asked } = start;
-    const run = new Run(bridge, number, info, "method");
+    const run = new Run(bridge, number, info, "method", placeOf(asked, []).what);
     return runBody(run, async () => {
         const urns = new Set<string>();
         const request = keepsOutputs ? asked : plainRequest(asked, urns);

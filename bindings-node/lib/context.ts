@@ -309,7 +309,13 @@ export class ProgramContext extends CallbackContext {
      */
     resolveReturned(values: Inputs): Promise<Named> {
         const owner = this.#place?.what ?? "the program";
-        const settled = untraced(() => named(values, (name) => `the values of the output ${name} of ${owner}`));
+        const settled = untraced(async () => {
+            const returned = await named(values, (name) => `the values of the output ${name} of ${owner}`);
+            // What a method makes of plain arguments comes from what these come from.
+            const dependencies: { [name: string]: string[] } = { ...returned.dependencies };
+            Object.keys(dependencies).forEach((name) => addTo(dependencies, name, [...this.#origins]));
+            return { ...returned, dependencies };
+        });
         this.#track(settled);
         return settled;
     }

@@ -1,6 +1,6 @@
 /** Resources of our own API: registered as soon as they are made, whether or not they are awaited. */
 import { RESOURCE_BRAND } from "./brands";
-import { type Origin, Output, type Traced, type Track } from "./output";
+import { KnownOrigin, type Origin, Output, type Traced, type Track } from "./output";
 import { currentTrace } from "./tracing";
 import { type PropertyMap, ResourceReference, Unknown } from "./values";
 
@@ -17,8 +17,8 @@ export interface Registered<Outputs extends object = PropertyMap> {
     readonly failed: boolean;
     /** True when it was not worked on at all, because something that it depends on failed; `failed` is true as well. */
     readonly skipped: boolean;
-    /** @internal What the outputs of a remote component depend on. */
-    readonly dependencies?: readonly string[];
+    /** @internal What each output of a remote component depends on, beside the component. */
+    readonly dependencies?: { readonly [output: string]: readonly string[] };
 }
 
 /** A resource with outputs of any types. */
@@ -101,7 +101,7 @@ export class Resource<Outputs extends object = PropertyMap> implements PromiseLi
                 return value;
             }
             return registered.unknown || this.dryRun ? new Unknown() : null;
-        }) as Output<Outputs[Name]>;
+        }, name) as Output<Outputs[Name]>;
     }
 
     toString(): never {
@@ -116,11 +116,17 @@ export class Resource<Outputs extends object = PropertyMap> implements PromiseLi
         return `the resource "${this.name}" (${this.type})`;
     }
 
-    #output(take: (registered: Registered<Outputs>) => Traced["value"]): Output<unknown> {
-        const sources = new Set<Origin>([this]);
+    /** Returns a value of the resource, or the output with a name. */
+    #output(take: (registered: Registered<Outputs>) => Traced["value"], name?: string): Output<unknown> {
+        const whole = new Set<Origin>([this]);
+        const sourcesOf = ({ urn, dependencies }: Registered<Outputs>): Set<Origin> => {
+            // An output of a remote component comes from other resources than the next one.
+            const isPart = name !== undefined && dependencies !== undefined;
+            return isPart ? new Set([new KnownOrigin([urn, ...(dependencies[name] ?? [])])]) : whole;
+        };
         // Only awaiting an output marks failures as handled, not taking one.
         return new Output(
-            this.answer.then((registered) => ({ value: take(registered), sources })),
+            this.answer.then((registered) => ({ value: take(registered), sources: sourcesOf(registered) })),
             () => (this.#observed = true),
             this.#track,
         );
@@ -137,12 +143,12 @@ export class Resource<Outputs extends object = PropertyMap> implements PromiseLi
 
     /** @internal Collects the URNs that a dependency on this resource stands for: a component's are those below it. */
     async collect(urns: Set<string>): Promise<void> {
-        const { urn, dependencies = [] } = await this.answer;
+        const { urn, dependencies = {} } = await this.answer;
         if (urns.has(urn)) {
             return;
         }
         urns.add(urn);
-        dependencies.forEach((dependency) => urns.add(dependency));
+        Object.values(dependencies).flat().forEach((dependency) => urns.add(dependency));
         if (!this.custom) {
             await Promise.all(this.#children.map((child) => child.collect(urns)));
         }

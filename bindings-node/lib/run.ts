@@ -54,6 +54,8 @@ export class Run implements Owner {
         readonly number: number,
         readonly info: RunInfo,
         readonly code: Code = "program",
+        /** Whose code it is, for errors. */
+        readonly owner = "the program",
     ) {
         this.over = new Promise((resolve) => (this.#end = resolve));
     }
@@ -77,7 +79,7 @@ export class Run implements Owner {
             return undefined;
         }
         const error = new CancelledError(
-            `${what} after the ${this.code} had ended: what a ${this.code} starts must be awaited, or its promise be returned`,
+            `${what} after ${this.owner} had ended: what ${this.owner} starts must be awaited, or its promise be returned`,
         );
         if (!this.#closed) {
             // The end has not been reported yet.

@@ -308,12 +308,12 @@ test("what a component registers after its end is refused", async (t) => {
         t,
         async (context) => {
             await box(context);
-            await assert.rejects(Promise.resolve(late()), /after the method had ended/);
+            await assert.rejects(Promise.resolve(late()), /after the component "box" had ended/);
         },
         { box: careless },
     );
     const error = await failureOf(stack.up());
-    assert.match(error.message, /the resource "late" was registered after the method had ended/);
+    assert.match(error.message, /the resource "late" was registered after the component "box" had ended/);
 });
 
 test("an answer that is no object of values is refused", async (t) => {

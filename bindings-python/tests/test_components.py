@@ -322,3 +322,34 @@ async def test_an_answer_of_another_type_is_refused_with_the_method_and_the_type
         with pytest.raises(sw.StackwrightError) as caught:
             await stack.up()
         assert text.format(method) in str(caught.value)
+
+
+@pytest.mark.parametrize("late", ["component", "method"])
+@on_loop
+async def test_what_is_registered_after_the_end_of_a_component_or_a_method_is_refused_with_its_name(
+    make_engine: MakeEngine, memory: Memory, late: str
+) -> None:
+    kept: list[sw.Context] = []
+
+    class Careless(sw.Provider):
+        async def construct(self, ctx: sw.Context, request: sw.ConstructRequest) -> dict[str, Any]:
+            kept.append(ctx)
+            return {}
+
+        async def call(self, ctx: sw.Context, request: sw.MethodRequest) -> dict[str, Any]:
+            kept.append(ctx)
+            return {}
+
+    async def program(ctx: sw.Context) -> None:
+        if late == "component":
+            await ctx.remote_component("box:index:Box", "crate")
+        else:
+            await ctx.call("box:index:Box/open")
+        kept[0].resource("things:index:Thing", "late")
+
+    name = "the component 'crate'" if late == "component" else "the method 'box:index:Box/open'"
+    async with make_engine(things=memory, box=Careless()) as engine:
+        stack = await engine.stack("shop/dev", program)
+        with pytest.raises(sw.StackwrightError, match=f"the resource 'late' came after {name} had ended, and is left out"):
+            await stack.up()
+        assert memory.things == {}

@@ -30,8 +30,9 @@ PROMPT = 20
 
 async def soon(operation: sw.Operation) -> sw.Result:
     result = await asyncio.wait_for(operation, PROMPT)
-    stalls = [str(diagnostic) for diagnostic in result.diagnostics if "has ended for" in str(diagnostic)]
-    assert not stalls, stalls
+    # The report of a stall is a warning; nothing else here warns.
+    warnings = [str(diagnostic) for diagnostic in result.diagnostics if diagnostic.severity != "info"]
+    assert not warnings, warnings
     return result
 
 

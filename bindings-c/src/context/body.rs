@@ -42,6 +42,15 @@ impl Body {
         self.cancelled.is_cancelled()
     }
 
+    /// Returns the refusal of calls after the completion.
+    pub(super) fn completion_text(&self) -> String {
+        let text = "the call that the context belongs to was completed";
+        match &self.component {
+            Some(component) => format!("{text}: construct of the component '{}'", component.urn().name()),
+            None => text.to_owned(),
+        }
+    }
+
     pub(super) fn is_completed(&self) -> bool {
         self.completed.load(Ordering::Acquire)
     }

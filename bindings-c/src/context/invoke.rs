@@ -2,7 +2,10 @@
 
 use std::{ffi::c_void, future::Future};
 
-use stackwright::{Error, Language, binding, property::json::to_plain_json};
+use stackwright::{
+    Error, Language, binding,
+    property::{PropertyValue, json::value_to_plain_json},
+};
 use tokio_util::either::Either;
 
 use super::{
@@ -22,11 +25,14 @@ fn begin_invoke(context: &sw_context_t, json: &[u8]) -> Outcome<impl Future<Outp
     let invoke = binding::invoke(json, Language::C)?;
     let invoking = match context.component() {
         Some(component) => Either::Left(component.invoke(invoke)),
-        None => Either::Right(context.program.monitor.invoke(invoke)),
+        None => Either::Right(context.program.monitor.invoke_known(invoke)),
     };
     Ok(async move {
-        let result = invoking.await.map_err(Error::from)?;
-        Ok(Some(to_plain_json(&result)?))
+        let result = match invoking.await.map_err(Error::from)? {
+            Some(result) => PropertyValue::from(result),
+            None => PropertyValue::unknown(),
+        };
+        Ok(Some(value_to_plain_json(&result)?))
     })
 }
 
@@ -34,6 +40,9 @@ fn begin_invoke(context: &sw_context_t, json: &[u8]) -> Outcome<impl Future<Outp
 /// members.
 ///
 /// @members InvokeOptions
+///
+/// The function is not called while a resource of `dependsOn`, or one that an output value in the arguments depends on, is only planned. The
+/// result is the text of an unknown value then, which can be passed on as an input.
 ///
 /// # Safety
 /// `context` must be null or alive, `invoke` readable, `result` null or writable, `error` null or writable.

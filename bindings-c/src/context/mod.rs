@@ -136,9 +136,7 @@ pub(crate) unsafe fn usable<'a>(context: *const sw_context_t) -> Outcome<&'a sw_
     // SAFETY: this function's contract is the same.
     let context = unsafe { live(context, "the context") }?;
     match &context.body {
-        Some(body) if body.is_completed() => Err(Failure::misuse(
-            "the call that the context belongs to was completed",
-        )),
+        Some(body) if body.is_completed() => Err(Failure::misuse(body.completion_text())),
         _ => Ok(context),
     }
 }

@@ -85,8 +85,8 @@ pub(crate) enum Answer {
         urn: String,
         id: String,
         outputs: PropertyMap,
-        /// What the outputs of a remote component depend on.
-        dependencies: Vec<String>,
+        /// What each output of a remote component depends on.
+        dependencies: PropertyDependencies,
         unknown: bool,
         failed: bool,
         skipped: bool,
@@ -185,7 +185,7 @@ impl Answer {
                 urn: registered.urn.to_string(),
                 id: registered.id.to_string(),
                 outputs: registered.outputs,
-                dependencies: urns(&registered.output_dependencies),
+                dependencies: registered.output_dependencies,
                 unknown: registered.unknown,
                 failed: registered.failed,
                 skipped: registered.skipped,
@@ -231,7 +231,11 @@ impl Answer {
                 }
                 writer.set_map(object, "outputs", &outputs)?;
                 if !dependencies.is_empty() {
-                    scope.set_named(object, "dependencies", writer.texts(&dependencies)?)?;
+                    let by_output = scope.object()?;
+                    for (output, urns) in dependencies.iter() {
+                        scope.set_named(by_output, output, writer.texts(urns)?)?;
+                    }
+                    scope.set_named(object, "dependencies", by_output)?;
                 }
                 writer.set_bool(object, "unknown", unknown)?;
                 writer.set_bool(object, "failed", failed)?;

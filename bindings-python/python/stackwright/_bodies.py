@@ -68,6 +68,9 @@ def _context(
     context = Context(request._run, completions, loop, raised, component=component)
     if isinstance(request, MethodRequest):
         context._origins = request._origins
+        context._owner = f"the method {request.token!r}"
+    else:
+        context._owner = f"the component {request.name!r}"
     return context
 
 

@@ -51,6 +51,8 @@ class Work:
         # What an ordinary program is to do when it waits the next time.
         self._work: deque[Callable[[], None]] = deque()
         self._over = False
+        # Whose code it is, for errors.
+        self._owner = "the program"
         # The URNs of the resources that the arguments of a method come from: what the method registers depends on them.
         self._origins: Sequence[str] = ()
         self._exports: dict[str, PropertyValue] = {}
@@ -74,10 +76,11 @@ class Work:
         """
         if not self._over:
             return
-        text = f"{what} came after the program had ended, and is left out"
+        text = f"{what} came after {self._owner} had ended, and is left out"
         if not self._run.ended:
             self._run.log("error", text)
-        raise InvalidInputError(text, hints=["await the tasks, or join the threads, of a program before it returns"])
+        hint = f"await the tasks, or join the threads, that {self._owner} starts before it returns"
+        raise InvalidInputError(text, hints=[hint])
 
     def _follow(self, applied: Applied) -> None:
         """Has a function run, and the program's end wait for it."""

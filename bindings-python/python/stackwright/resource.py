@@ -110,7 +110,8 @@ class Resource(Deferred["Resource"]):
             unknown = registered.unknown or registered.failed or (made and self._context.dry_run)
             return UNKNOWN if unknown else None
 
-        return Output((self,), read)
+        # An output of a remote component comes from other resources than the next one.
+        return Output((OutputSource(self, name) if self._kind == "remote" else self,), read)
 
     def register_outputs(self, outputs: Inputs) -> Deferred[None]:
         """Sets the outputs of a component; they may contain outputs of other resources."""
@@ -126,6 +127,25 @@ class Resource(Deferred["Resource"]):
 
     def __repr__(self) -> str:
         return f"<Resource {self.type} {self.name!r}>"
+
+
+class OutputSource(Deferred["Resource"]):
+    """What one output of a remote component comes from: the component, and some of what its provider has registered."""
+
+    __slots__ = ("_name", "_resource")
+
+    def __init__(self, resource: Resource, name: str) -> None:
+        super().__init__(resource._context)
+        self._resource: Final = resource
+        self._name: Final = name
+        resource._when_done(lambda: self._finish(resource._error))
+
+    def _outcome(self) -> Resource:
+        # The caller has been given the error of the resource.
+        return self._resource._outcome()
+
+    def _urns(self) -> Sequence[str]:
+        return self._resource.registered.sources_of(self._name)
 
 
 class Invocation(Deferred[Mapping[str, PropertyValue]]):

@@ -51,6 +51,12 @@ impl Registered {
         urns.into_iter().collect()
     }
 
+    /// The URNs of the resources that one of its outputs comes from, its own among them.
+    fn sources_of(&self, output: &str) -> Vec<String> {
+        let sources = self.registered.sources_of(output);
+        sources.into_iter().map(|urn| urn.to_string()).collect()
+    }
+
     /// True when the resource does not exist and was left out on purpose: all of its outputs are unknown.
     #[getter]
     fn unknown(&self) -> bool {

@@ -203,6 +203,8 @@ fn deletion_op(state: &ResourceState) -> StepOp {
 /// Returns for each deletion the index of the one whose call deletes the resource as well: that of its `deletedWith`.
 ///
 /// Old copies have none: their records are removed, and their references may be to resources deleted before their host.
+/// The others' records stay, as pending replacements, until they are created again. So one may wait for its host although a
+/// dependency of it is deleted before, which `cascades` refuses for records that deletions remove.
 fn hosts(deleted: &DeletedSet<'_>, root: &StateRef, dependents: &[Dependent]) -> Vec<Option<usize>> {
     let mut places: FxHashMap<&Urn, usize> = FxHashMap::default();
     places.insert(&root.state.urn, ROOT);

@@ -34,6 +34,7 @@ impl Monitor {
         let monitor = &Self {
             shared: Arc::clone(&self.shared),
             start: Start::Inline,
+            trace: Arc::clone(&self.trace),
         };
         match method {
             "ResourceMonitor/RegisterResource" => answered(decode(request), |request| {

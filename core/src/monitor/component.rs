@@ -117,19 +117,20 @@ impl Component {
         self.monitor.read(read)
     }
 
-    /// Calls a function; with the component's providers, unless the invoke names another parent.
+    /// Calls a function; with the component's providers, unless the invoke names another parent. It is not called, and the
+    /// result is `None`, while a resource that it depends on is only planned: what is made of it is unknown.
     ///
     /// # Errors
-    /// Those of [`Monitor::invoke`].
+    /// Those of [`Monitor::invoke_known`].
     ///
     /// # Cancel safety
-    /// That of [`Monitor::invoke`].
+    /// That of [`Monitor::invoke_known`].
     pub fn invoke(
         &self,
         mut invoke: Invoke,
-    ) -> impl Future<Output = Result<PropertyMap, WireStatus>> + Send + use<> {
+    ) -> impl Future<Output = Result<Option<PropertyMap>, WireStatus>> + Send + use<> {
         invoke.parent.get_or_insert_with(|| self.urn.clone());
-        self.monitor.invoke(invoke)
+        self.monitor.invoke_known(invoke)
     }
 
     /// Publishes the outputs, and returns the response of Construct.

@@ -10,7 +10,7 @@ use crate::{
         in_flight::Flight,
         providers::ProviderUse,
         request_error::RequestError,
-        traces::{TraceHandle, place},
+        traces::{TraceHandle, place_of_use},
     },
     property::PropertyMap,
     provider::{ConstructRequest, ConstructResponse, ProviderError},
@@ -89,7 +89,7 @@ fn request_of(
         PropertyDependencies::sharing(names, registration.dependencies.clone())
     });
     ConstructRequest {
-        monitor: monitor.handle(),
+        monitor: monitor.within(trace).handle(),
         run: Arc::clone(monitor.run_info()),
         resource_type: registration.resource_type.clone(),
         name: registration.name.clone(),
@@ -124,7 +124,7 @@ fn failed(monitor: &Monitor, registration: &Registration, urn: &Urn, error: &Pro
     let Registration {
         resource_type, name, ..
     } = registration;
-    let used = place(&registration.source_position);
+    let used = place_of_use(&registration.source_position, &registration.stack_trace);
     let failed = FailedCall {
         head: format!("{resource_type} resource '{name}' has a problem: "),
         package: resource_type.package(),

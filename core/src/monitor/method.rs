@@ -12,7 +12,7 @@ use crate::{
         providers::ProviderUse,
         request_error::RequestError,
         shared::Shared,
-        traces::place,
+        traces::place_of_use,
     },
     property::{PropertyMap, PropertyValue, ResourceReference, Unknown},
     provider::{CheckFailure, MethodRequest, ProviderHandle},
@@ -115,7 +115,7 @@ async fn call_provider(monitor: &Monitor, mut call: MethodCall) -> Result<Method
         .and_then(reference)
         .map(|this| this.urn.clone());
     let request = MethodRequest {
-        monitor: monitor.handle(),
+        monitor: monitor.within(&trace).handle(),
         run: Arc::clone(&shared.run),
         token: token.clone(),
         arguments: arguments.clone(),
@@ -144,7 +144,8 @@ async fn call_provider(monitor: &Monitor, mut call: MethodCall) -> Result<Method
                 package: method.asked_package(),
                 method: "call",
                 urn: this.as_ref(),
-                used: place(&source_position).map(|place| format!("the method is called at {place}")),
+                used: place_of_use(&source_position, &stack_trace)
+                    .map(|place| format!("the method is called at {place}")),
             };
             let status = failed.report(shared.generator.executor(), &error, &arguments);
             // The program is not to continue before the run has ended.

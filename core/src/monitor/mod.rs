@@ -54,6 +54,7 @@ use crate::{
     moves::ProgramLanguage,
     property::{PropertyMap, PropertyValue, hash::Fetch},
     provider::{MonitorHandle, ProviderSpec, settings::ProviderSettings},
+    resource::SourcePosition,
     runtime::Runtime,
     secrets::Redactor,
     urn::Urn,
@@ -80,12 +81,15 @@ pub(crate) use providers::{PlannedDefaults, UnrecordedDefaults, recorded_package
 use admission::Start;
 use server::Access;
 use shared::Shared;
+use traces::TraceHandle;
 
 /// The API of a running program. Cloning is cheap; all clones share the monitor.
 #[derive(Clone)]
 pub struct Monitor {
     shared: Arc<Shared>,
     start: Start,
+    /// The handle of the stack trace of the component or the method whose code calls this; empty for a program.
+    trace: Arc<str>,
 }
 
 impl Monitor {
@@ -95,7 +99,31 @@ impl Monitor {
         Self {
             shared: Arc::new(Shared::new(generator, run, fetch)),
             start: Start::Spawned,
+            trace: Arc::default(),
         }
+    }
+
+    /// Returns the monitor for the code of a component or a method: the stack traces of its requests begin with this one's.
+    fn within(&self, trace: &TraceHandle) -> Self {
+        Self {
+            trace: trace.text().into(),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the monitor for code that names the stack trace of its component or its method itself.
+    fn outermost(&self) -> Self {
+        Self {
+            trace: Arc::default(),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the stack trace of a request after that of the component or the method that makes it, which the request may
+    /// name.
+    fn traced(&self, named: &str, own: Vec<SourcePosition>) -> Vec<SourcePosition> {
+        let handle = if named.is_empty() { &self.trace } else { named };
+        self.shared.traces.prepended(handle, own)
     }
 
     /// Returns the fault of the configuration of default providers.

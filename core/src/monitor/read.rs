@@ -30,7 +30,7 @@ pub(super) fn read(
     read: Read,
     choice: Choice,
 ) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
-    let Monitor { shared, start } = monitor;
+    let Monitor { shared, start, .. } = monitor;
     shared.values.learn(&read.inputs);
     let referred = read.parent.iter().chain(&read.dependencies);
     let awaited = shared.transforms.announced(referred);

@@ -29,7 +29,7 @@ pub(super) fn register(
     monitor: &Monitor,
     registration: Registration,
 ) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
-    let Monitor { shared, start } = monitor;
+    let Monitor { shared, start, .. } = monitor;
     shared.values.learn(&registration.inputs);
     if let Some(trigger) = &registration.options.replacement_trigger {
         shared.values.redactor().learn_value(trigger);
@@ -106,10 +106,8 @@ fn claim(
         transforms,
         ..
     } = shared;
-    if transforms.in_use() {
-        // Output values are kept for transforms only.
-        registration.inputs = std::mem::take(&mut registration.inputs).collapse_outputs();
-    }
+    // Output values are kept for transforms only.
+    registration.inputs = std::mem::take(&mut registration.inputs).collapse_outputs();
     let goal = Box::new(goal_of(registration));
     generator.expect_provider(|| shared.providers.default_asked_for(registration));
     let claim = generator.claim(&goal)?;
@@ -231,7 +229,7 @@ pub(super) fn register_outputs(
     urn: &Urn,
     outputs: PropertyMap,
 ) -> impl Future<Output = Result<(), WireStatus>> + Send + use<> {
-    let Monitor { shared, start } = monitor;
+    let Monitor { shared, start, .. } = monitor;
     shared.values.learn(&outputs);
     let work = shared.admission.enter("sending resource outputs").map(|flight| {
         let (shared, urn) = (Arc::clone(shared), urn.clone());

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     monitor::ResourceTransform,
-    property::PropertyMap,
+    property::{PropertyMap, PropertyValue},
     resource::{Alias, PropertyDependencies, SharedOptions, SourcePosition},
     token::{ResourceId, TypeToken},
     urn::Urn,
@@ -21,7 +21,7 @@ pub struct Registration {
     pub custom: bool,
     /// True for a component that its provider constructs.
     pub remote: bool,
-    /// The inputs.
+    /// The inputs. What the output values in them depend on counts as dependencies, too; see [`Registered::output`].
     pub inputs: PropertyMap,
     /// The parent; `None` is the root stack, when there is one.
     pub parent: Option<Urn>,
@@ -54,6 +54,48 @@ pub struct Registration {
     pub source_position: SourcePosition,
     /// The stack trace of the registration.
     pub stack_trace: Vec<SourcePosition>,
+}
+
+impl Registration {
+    /// Adds what the output values in the inputs depend on: to the dependencies of their inputs, and to those of the resource.
+    pub(super) fn adopt_output_dependencies(&mut self) {
+        if !self.inputs.contains_outputs() {
+            return;
+        }
+        let mut known = self.property_dependencies.take().unwrap_or_else(|| {
+            let names = self.inputs.keys().cloned();
+            PropertyDependencies::sharing(names, self.dependencies.clone())
+        });
+        for (name, value) in self.inputs.iter() {
+            known.add_outputs(name, value);
+            add_dependencies(&mut self.dependencies, value);
+        }
+        self.property_dependencies = Some(known);
+    }
+}
+
+impl Invoke {
+    /// Takes the output values out of the arguments; the call depends on what they depend on.
+    pub(super) fn adopt_output_dependencies(&mut self) {
+        for value in self.arguments.values() {
+            add_dependencies(&mut self.depends_on, value);
+        }
+        self.arguments = std::mem::take(&mut self.arguments).collapse_outputs();
+    }
+}
+
+/// Adds the dependencies of the output values in a value to a list, each once.
+fn add_dependencies(list: &mut Vec<Urn>, value: &PropertyValue) {
+    value.any(&mut |value| {
+        if let PropertyValue::Output(output) = value {
+            for urn in &output.dependencies {
+                if !list.contains(urn) {
+                    list.push(urn.clone());
+                }
+            }
+        }
+        false
+    });
 }
 
 /// The provider of a request: an explicit one, or the default one of a package.
@@ -141,6 +183,29 @@ pub struct Registered {
     pub skipped: bool,
 }
 
+impl Registered {
+    /// Returns an output as an input of other resources, which then depend on what it comes from; `None` when the resource
+    /// does not have it.
+    #[must_use]
+    pub fn output(&self, name: &str) -> Option<PropertyValue> {
+        let value = self.outputs.get(name)?.clone();
+        Some(value.with_dependencies(&self.sources_of(name)))
+    }
+
+    /// Returns the resources that an output comes from: this one, and those from which the provider of a remote component has
+    /// made it.
+    #[must_use]
+    pub fn sources_of(&self, output: &str) -> Vec<Urn> {
+        let mut sources = vec![self.urn.clone()];
+        for urn in self.output_dependencies.get(output).unwrap_or_default() {
+            if !sources.contains(urn) {
+                sources.push(urn.clone());
+            }
+        }
+        sources
+    }
+}
+
 /// A resource to be read without managing it.
 #[derive(Clone, Debug, Default)]
 pub struct Read {
@@ -173,7 +238,7 @@ pub struct Read {
 pub struct Invoke {
     /// The function: `package:module:member`.
     pub token: String,
-    /// The arguments.
+    /// The arguments; the call depends on what output values in them depend on, too.
     pub arguments: PropertyMap,
     /// Options that choose the provider that has it.
     pub package: PackageChoice,

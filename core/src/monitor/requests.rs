@@ -60,8 +60,10 @@ impl Monitor {
     /// ```
     pub fn register(
         &self,
-        registration: Registration,
+        mut registration: Registration,
     ) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
+        registration.adopt_output_dependencies();
+        registration.stack_trace = self.traced("", registration.stack_trace);
         register::register(self, registration)
     }
 
@@ -196,7 +198,11 @@ impl Monitor {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn read(&self, read: Read) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
+    pub fn read(
+        &self,
+        mut read: Read,
+    ) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
+        read.stack_trace = self.traced("", read.stack_trace);
         read::read(self, read, Choice::Parent)
     }
 
@@ -360,8 +366,9 @@ impl Monitor {
     /// Dropping the future cancels the call.
     pub fn invoke_known(
         &self,
-        invoke: Invoke,
+        mut invoke: Invoke,
     ) -> impl Future<Output = Result<Option<PropertyMap>, WireStatus>> + Send + use<> {
+        invoke.adopt_output_dependencies();
         let token = invoke.token.clone();
         let invoking = invoke::invoke(self, invoke);
         async move { invoking.await?.into_values(&token) }
@@ -379,8 +386,9 @@ impl Monitor {
     /// Dropping the future cancels the call.
     pub fn call_method(
         &self,
-        call: MethodCall,
+        mut call: MethodCall,
     ) -> impl Future<Output = Result<MethodResult, WireStatus>> + Send + use<> {
+        call.stack_trace = self.traced("", call.stack_trace);
         method::call_method(self, call)
     }
 }

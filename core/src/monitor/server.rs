@@ -31,7 +31,7 @@ impl LazyServer {
         if let Some(server) = &*server {
             return Ok(server.address());
         }
-        let started = MonitorServer::start(monitor, monitor.runtime())?;
+        let started = MonitorServer::start(&monitor.outermost(), monitor.runtime())?;
         Ok(server.insert(started).address())
     }
 

@@ -70,7 +70,7 @@ impl Drop for TraceHandle {
 }
 
 /// Returns a position for display, `main.py:3`, relative to the folder of the project; `None` for an unknown one.
-pub(super) fn place(position: &SourcePosition) -> Option<String> {
+fn place(position: &SourcePosition) -> Option<String> {
     let text = position.as_ref()?.strip_prefix("project:///")?;
     let (path, fragment) = text.split_once('#').unwrap_or((text, ""));
     let line = fragment.split(',').next().unwrap_or_default();
@@ -78,6 +78,11 @@ pub(super) fn place(position: &SourcePosition) -> Option<String> {
         "" => path.to_owned(),
         line => format!("{path}:{line}"),
     })
+}
+
+/// Returns the place of a request for display; of one without a position, the innermost place in its stack trace that is known.
+pub(super) fn place_of_use(position: &SourcePosition, trace: &[SourcePosition]) -> Option<String> {
+    place(position).or_else(|| trace.iter().rev().find_map(place))
 }
 
 #[cfg(test)]
@@ -118,6 +123,14 @@ mod tests {
             assert_eq!(place(&position(recorded)).as_deref(), shown, "{recorded}");
         }
         assert_eq!(place(&None), None);
+        let trace = [
+            position("project:///main.py#3"),
+            position("project:///box.py#7"),
+            None,
+        ];
+        assert_eq!(place_of_use(&None, &trace).as_deref(), Some("box.py:7"));
+        let own = position("project:///own.py#1");
+        assert_eq!(place_of_use(&own, &trace).as_deref(), Some("own.py:1"));
     }
 
     #[test]

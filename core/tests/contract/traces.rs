@@ -5,7 +5,7 @@ use std::sync::Arc;
 use prost::Message as _;
 use stackwright::{
     StackSettings,
-    monitor::Monitor,
+    monitor::{Component, Monitor, Registration},
     operation::{OperationKind, OperationOptions, OperationResult},
     program::from_fn,
     property::PropertyMap,
@@ -153,5 +153,93 @@ async fn what_a_component_or_a_method_registers_points_into_the_program() {
     assert_eq!(
         frames(&result, "made"),
         ["project:///main.py#4", "project:///box.py#20"]
+    );
+}
+
+/// Constructs components with our own API: `Outer` has an `Inner` one below it, which has a child and may fail.
+struct Nested {
+    fails: bool,
+}
+
+impl Provider for Nested {
+    async fn handshake(&self, request: HandshakeRequest) -> ProviderResult<Capabilities> {
+        Boxes.handshake(request).await
+    }
+
+    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
+        Boxes.create(request).await
+    }
+
+    async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
+        Boxes.delete(request).await
+    }
+
+    async fn construct(&self, request: ConstructRequest) -> ProviderResult<ConstructResponse> {
+        let component = Component::register(&request).await?;
+        let is_outer = request.resource_type.as_str().ends_with(":Outer");
+        if self.fails && !is_outer {
+            return Err(ProviderError::new(ProviderStatus::Unknown, "no room"));
+        }
+        let child = Registration {
+            resource_type: if is_outer {
+                "echo:index:Inner"
+            } else {
+                "echo:index:Echo"
+            }
+            .into(),
+            name: format!("{}-in", request.name),
+            custom: !is_outer,
+            remote: is_outer,
+            ..Registration::default()
+        };
+        component.register_child(child).await?;
+        component.finish(PropertyMap::new()).await
+    }
+}
+
+async fn used_in_a_program(fails: bool) -> Arc<OperationResult> {
+    let provider = Arc::new(Nested { fails });
+    let engine = engine().provider("echo", provider).build().unwrap();
+    let settings = StackSettings {
+        root_directory: Some("/project".into()),
+        ..StackSettings::default()
+    };
+    let stack = engine.create_or_select_stack("shop/dev", settings).await.unwrap();
+    let program = from_fn(|context| async move {
+        let remote = RegisterResourceRequest {
+            r#type: "echo:index:Outer".to_owned(),
+            name: "box".to_owned(),
+            remote: true,
+            stack_trace: trace("main.py", 3),
+            ..RegisterResourceRequest::default()
+        };
+        drop(register(&context.monitor, remote).await);
+        Ok(())
+    });
+    let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
+    operation.ended().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_components_of_the_host_register_points_into_the_program_at_any_depth() {
+    let result = used_in_a_program(false).await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    for name in ["box", "box-in", "box-in-in"] {
+        assert_eq!(frames(&result, name), ["project:///main.py#3"], "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_error_of_a_component_inside_of_one_of_the_host_points_into_the_program() {
+    let result = used_in_a_program(true).await;
+    let error = result.error.as_ref().unwrap();
+    assert!(error.message().contains("no room"), "{error}");
+    assert_eq!(error.urn().unwrap().name(), "box-in");
+    assert!(
+        error
+            .hints()
+            .contains(&"the component is used at main.py:3".to_owned()),
+        "{:?}",
+        error.hints()
     );
 }

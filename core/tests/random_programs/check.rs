@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use stackwright::{
+    property::PropertyValue,
     resource::{PendingOperationKind, ResourceState},
     state::{Snapshot, integrity},
     urn::Urn,
 };
 
 use crate::{
-    plan::{Act, Fault, MOMENTS, Plan, Point, Trouble, Verb, number_of},
+    plan::{Act, Fault, KIT, MOMENTS, PARTS, Plan, Point, Script, Trouble, Verb, number_of},
     stage::Report,
     world::World,
 };
@@ -52,6 +53,40 @@ pub(crate) fn check(plan: &Plan, act: &Act, report: &Report, world: &World) {
     check_creations(report, &fired);
     check_things(report, world);
     check_records(report, world);
+}
+
+/// Checks in the state of an update that nothing has disturbed that each resource has got the values of those that it uses, and depends
+/// on what these come from.
+pub(crate) fn check_used(script: &Script, snapshot: &Snapshot) {
+    let records = &snapshot.resources;
+    let live = |number: usize| {
+        let mut found = records.iter().filter(|state| !state.delete);
+        found.find(|state| number_of(state.urn.name()) == Some(number))
+    };
+    let using = (KIT + 1..script.declared.len()).filter(|number| script.declared[*number].uses);
+    for record in using.filter_map(live) {
+        let number = number_of(record.urn.name()).expect("a resource of the plan");
+        let used = script.dependencies(number);
+        let value = |other: &usize| {
+            let found = live(*other).and_then(|state| state.outputs.get("value").cloned());
+            found.unwrap_or(PropertyValue::Null)
+        };
+        let values: Vec<_> = used.iter().map(value).collect();
+        assert_eq!(
+            record.inputs.get("values"),
+            Some(&PropertyValue::array(values)),
+            "{}",
+            record.urn
+        );
+        if used.contains(&KIT) {
+            let part = live(PARTS[2]).expect("the component inside has a part");
+            let of_values = record.property_dependencies.get("values").unwrap_or_default();
+            assert!(
+                record.dependencies.contains(&part.urn) && of_values.contains(&part.urn),
+                "{record:?}"
+            );
+        }
+    }
 }
 
 /// Checks that nothing unknown is recorded.

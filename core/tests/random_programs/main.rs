@@ -26,10 +26,10 @@ use stackwright::{operation::OperationResult, resource::ResourceState, state::Sn
 
 use crate::{
     callbacks::{check_hooks, check_transforms},
-    check::{check, refusal, text},
+    check::{check, check_used, refusal, text},
     generate::{calm_plan, plan},
     order::{check_events, check_order},
-    plan::{Act, DECLARED, KIT, PARTS, Plan, Script, Stop, Verb, number_of},
+    plan::{Act, DECLARED, INNER, KIT, PARTS, Plan, Script, Stop, Verb, number_of},
     program::transformed_inputs,
     stage::{Report, Stage},
     time::simulated,
@@ -116,6 +116,7 @@ fn matches_program(stage: &Stage, script: &Script, snapshot: &Snapshot) {
         .collect();
     if declared.contains(&KIT) {
         declared.extend(PARTS);
+        declared.insert(INNER);
     }
     let recorded: Vec<(usize, &Arc<ResourceState>)> = snapshot
         .resources
@@ -124,6 +125,7 @@ fn matches_program(stage: &Stage, script: &Script, snapshot: &Snapshot) {
         .collect();
     let numbers: BTreeSet<usize> = recorded.iter().map(|(number, _)| *number).collect();
     assert_eq!((numbers.len(), &numbers), (recorded.len(), &declared));
+    check_used(script, snapshot);
     let world = stage.world.state();
     for (number, state) in recorded {
         assert!(!state.delete && state.init_errors.is_empty(), "{state:?}");

@@ -195,7 +195,7 @@ impl Played {
         let parent = registered(seen, script.parent(number)).await?;
         let host = registered(seen, script.host(number)).await?;
         let mut dependencies = Vec::new();
-        let mut ids = Vec::new();
+        let (mut ids, mut values) = (Vec::new(), Vec::new());
         for other in script.dependencies(number) {
             let found = registered(seen, Some(other)).await?;
             let found = found.expect("a present dependency");
@@ -204,6 +204,12 @@ impl Played {
                 true => PropertyValue::unknown(),
                 false => found.id.as_str().into(),
             });
+            // A component of the program has no outputs. What another one's output comes from is a dependency, too.
+            let value = found.output("value");
+            values.push(match is_unknown {
+                true => PropertyValue::unknown(),
+                false => value.unwrap_or(PropertyValue::Null),
+            });
             dependencies.push(found.urn);
         }
         let uses = declared.uses && number > KIT;
@@ -211,6 +217,7 @@ impl Played {
         let mut by_property = None;
         if uses {
             inputs.insert("uses", PropertyValue::array(ids));
+            inputs.insert("values", PropertyValue::array(values));
             by_property = Some(PropertyDependencies::from([(
                 "uses".into(),
                 dependencies.clone(),

@@ -12,7 +12,10 @@ use stackwright::{
     callback::HookOptions,
     diagnostic::Severity,
     monitor::{Component, Invoke, MethodCall, Monitor, Read, Registered, Registration, WireStatus},
-    property::json::{PlainMap, PlainValue},
+    property::{
+        PropertyValue,
+        json::{PlainMap, PlainValue},
+    },
     urn::Urn,
 };
 use tokio::sync::oneshot;
@@ -84,11 +87,12 @@ impl Run {
                 Ok(invoke) => {
                     let result = match &self.component {
                         Some(component) => Either::Left(component.invoke(invoke)),
-                        None => Either::Right(self.monitor.invoke(invoke)),
+                        None => Either::Right(self.monitor.invoke_known(invoke)),
                     };
                     later(async move {
                         let result = result.await.map_err(|status| refused(&status))?;
-                        Ok(json!({ "result": plain(result) }))
+                        let unknown = || json!(PlainValue(PropertyValue::unknown()));
+                        Ok(json!({ "result": result.map_or_else(unknown, plain) }))
                     })
                 }
                 Err(it) => now(Err(error(&it))),
@@ -97,9 +101,10 @@ impl Run {
                 Ok(call) => {
                     let (token, result) = (call.token.clone(), self.monitor.call_method(call));
                     later(async move {
-                        let values = result.await.and_then(|result| result.into_values(&token));
-                        let values = values.map_err(|status| refused(&status))?;
-                        Ok(json!({ "result": plain(values) }))
+                        let result = result.await.map_err(|status| refused(&status))?;
+                        let dependencies = json!(result.result_dependencies);
+                        let values = result.into_values(&token).map_err(|status| refused(&status))?;
+                        Ok(json!({ "result": plain(values), "resultDependencies": dependencies }))
                     })
                 }
                 Err(it) => now(Err(error(&it))),
@@ -225,6 +230,7 @@ fn now(answer: Answer) -> Box<dyn Future<Output = Answer> + Send + Unpin> {
 fn registered(registered: Registered) -> Value {
     json!({
         "urn": registered.urn, "id": registered.id, "outputs": plain(registered.outputs),
+        "outputDependencies": registered.output_dependencies,
         "unknown": registered.unknown, "failed": registered.failed,
     })
 }

@@ -1,6 +1,6 @@
 //! Goals: registrations for the actor, built from a statement and the answers of earlier ones.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
@@ -260,17 +260,49 @@ impl GoalMaker<'_> {
         entries.collect::<Map<_, _>>().into()
     }
 
-    fn urns(&self, value: &Value) -> BTreeSet<String> {
-        let mut urns = BTreeSet::new();
+    /// Returns the URNs that a value comes from, in the order of its references.
+    fn urns(&self, value: &Value) -> Vec<String> {
+        let mut urns = Vec::new();
         for_each_reference(value, &mut |reference: Reference| {
-            let answer = self.answers.get(&reference.handle);
-            urns.extend(
-                answer
-                    .and_then(|answer| answer["urn"].as_str())
-                    .map(str::to_owned),
-            );
+            if let Some(answer) = self.answers.get(&reference.handle) {
+                add_new(&mut urns, sources(answer, reference.path.first()));
+            }
         });
         urns
+    }
+
+    /// Returns the URNs that the result of a call comes from beside those that its provider states: those of its arguments, and the
+    /// resource whose method it is, with what the provider has made it of.
+    pub(super) fn sources_of_call(&self, statement: &Statement) -> Vec<String> {
+        let mut urns = self.urns(&Value::Object(statement.inputs.clone()));
+        if let Some(answer) = statement.of.as_ref().and_then(|of| self.answers.get(of)) {
+            add_new(&mut urns, sources(answer, None));
+            let outputs = answer["outputDependencies"].as_object().into_iter().flatten();
+            outputs.for_each(|(output, _)| add_new(&mut urns, sources(answer, Some(output))));
+        }
+        urns
+    }
+}
+
+/// Returns the URNs that an answer comes from, or one of its outputs or results; the resource itself is the first.
+fn sources(answer: &Value, output: Option<&String>) -> Vec<String> {
+    let listed = ["outputDependencies", "resultDependencies"].map(|lists| {
+        let list = output.and_then(|output| answer[lists].get(output));
+        list.and_then(Value::as_array)
+    });
+    let made = [answer["sources"].as_array()];
+    let urns = made.into_iter().chain(listed).flatten().flatten();
+    let urns = std::iter::once(&answer["urn"])
+        .chain(urns)
+        .filter_map(Value::as_str);
+    urns.map(str::to_owned).collect()
+}
+
+fn add_new(urns: &mut Vec<String>, more: Vec<String>) {
+    for urn in more {
+        if !urns.contains(&urn) {
+            urns.push(urn);
+        }
     }
 }
 

@@ -148,8 +148,11 @@ impl ProgramRun {
         let request = self.link.request(verb, members);
         mark(Progress::Issued);
         match answer(request).await {
-            Ok(answer) => {
+            Ok(mut answer) => {
                 let failed = answer["failed"] == json!(true);
+                if let StatementKind::Call(_) = kind {
+                    answer["sources"] = json!(self.sources_of_call(statement));
+                }
                 self.answers().insert(handle.clone(), answer);
                 self.scene.trace.note(format!("registered {handle}"));
                 mark(if failed {
@@ -164,6 +167,16 @@ impl ProgramRun {
                 self.refused(statement, &error)
             }
         }
+    }
+
+    fn sources_of_call(&self, statement: &Statement) -> Vec<String> {
+        let answers = self.answers();
+        let maker = GoalMaker {
+            references: self.references,
+            preview: self.preview,
+            answers: &answers,
+        };
+        maker.sources_of_call(statement)
     }
 
     /// Keeps an error for the checks; the program raises it unless the statement catches it.

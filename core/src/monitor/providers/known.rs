@@ -92,31 +92,45 @@ impl FromIterator<ProviderSettings> for Known {
     }
 }
 
-/// Refuses two sources of one version of a package: addresses, or plugins that are given a parameter.
-fn refuse_conflict(one: &ProviderSettings, other: &ProviderSettings) -> Result<()> {
-    let (left, right) = (&one.download_url, &other.download_url);
-    let between = if left != right && !left.is_empty() && !right.is_empty() {
-        (left, right)
-    } else {
-        match (&one.base, &other.base) {
-            (Some(left), Some(right)) if left != right => (&left.name, &right.name),
-            _ => return Ok(()),
-        }
-    };
+/// Refuses two sources of one version of a package: addresses, plugins that are given a parameter, parameters, or checksums.
+/// What one of them leaves out agrees with the other.
+///
+/// # Errors
+/// [`crate::ErrorKind::InvalidInput`] with the package and both sources.
+pub(super) fn refuse_conflict(one: &ProviderSettings, other: &ProviderSettings) -> Result<()> {
     let version = one.version.as_ref().map(|version| format!(" {version}"));
     let (package, version) = (&one.package, version.unwrap_or_default());
-    let text = if between.0 == between.1 {
-        format!(
-            "the program requires the package '{package}'{version} twice, made of '{}' by different parameters",
-            between.0
-        )
-    } else {
-        format!(
-            "the program requires the package '{package}'{version} from '{}' and from '{}'",
-            between.0, between.1
-        )
+    let Some(conflict) = conflict(one, other) else {
+        return Ok(());
     };
-    Err(Error::invalid(text))
+    Err(Error::invalid(format!(
+        "the program requires the package '{package}'{version} {conflict}"
+    )))
+}
+
+/// Describes what two sources of one package differ in; `None` when they agree.
+fn conflict(one: &ProviderSettings, other: &ProviderSettings) -> Option<String> {
+    let from = |left: &str, right: &str| Some(format!("from '{left}' and from '{right}'"));
+    let (left, right) = (&one.download_url, &other.download_url);
+    if left != right && !left.is_empty() && !right.is_empty() {
+        return from(left, right);
+    }
+    match (&one.base, &other.base) {
+        (Some(left), Some(right)) if left.name != right.name => return from(&left.name, &right.name),
+        (Some(left), Some(right)) if left != right => {
+            let name = &left.name;
+            return Some(format!("twice, made of '{name}' by different parameters"));
+        }
+        _ => {}
+    }
+    let differs = |(platform, sum): &(&String, &String)| {
+        let known = other.checksums.get(*platform);
+        known.is_some_and(|known| !known.eq_ignore_ascii_case(sum))
+    };
+    let (platform, _) = one.checksums.iter().find(differs)?;
+    Some(format!(
+        "twice, with different checksums of its plugin for {platform}"
+    ))
 }
 
 /// Returns what the last run used: its providers, and the plugins that older engines listed.
@@ -210,6 +224,26 @@ mod tests {
             Some(
                 "the program requires the package 'made' 1.0.0 from 'https://example.com/1' and from \
                  'https://example.com/2'"
+            )
+        );
+        let summed = |sum: &str| ProviderSettings {
+            checksums: BTreeMap::from([("linux-amd64".to_owned(), sum.to_owned())]),
+            ..wanted("1.0.0")
+        };
+        let agreeing = vec![summed("00ff"), summed("00FF"), wanted("1.0.0")];
+        assert_eq!(refusal(agreeing), None);
+        assert_eq!(
+            refusal(vec![summed("00ff"), summed("00fe")]).as_deref(),
+            Some(
+                "the program requires the package 'made' 1.0.0 twice, with different checksums of its plugin for linux-amd64"
+            )
+        );
+        let mut parameterized = made();
+        parameterized.base.as_mut().unwrap().value = b"made otherwise".to_vec();
+        assert_eq!(
+            refusal(vec![made(), parameterized]).as_deref(),
+            Some(
+                "the program requires the package 'made' 2.0.0 twice, made of 'base' by different parameters"
             )
         );
         let mut other = made();

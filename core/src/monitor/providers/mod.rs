@@ -29,8 +29,8 @@ use crate::{
     urn::Urn,
 };
 
-use known::Known;
 pub(crate) use known::recorded_packages;
+use known::{Known, refuse_conflict};
 use name::default_name;
 pub(crate) use planned::PlannedDefaults;
 pub(crate) use recorded::UnrecordedDefaults;
@@ -44,13 +44,19 @@ pub(super) struct RequestProviders {
     /// The packages that the program has announced.
     announced: Packages,
     /// By key ([`ProviderSettings::key`]).
-    started: Mutex<FxHashMap<String, Start>>,
+    started: Mutex<FxHashMap<String, DefaultProvider>>,
     /// The settings of packages in the last run.
     recorded: Known,
     /// The packages that the program's language runtime requires; they replace those of the last run.
     required: OnceLock<Known>,
     /// Packages whose default provider the configuration forbids, or the fault of the configuration.
     denied: Result<Vec<String>, String>,
+}
+
+/// A default provider that has been started, with the settings of the first request that needed it.
+struct DefaultProvider {
+    settings: ProviderSettings,
+    start: Start,
 }
 
 /// The provider of a request; all requests that it serves share the text of its reference.
@@ -345,6 +351,9 @@ impl RequestProviders {
     }
 
     /// Returns the start of the default provider of a request; the first such request begins it.
+    ///
+    /// # Errors
+    /// When the default provider is disabled, and when it has been started from another source of the package.
     fn default_for(
         &self,
         package: &str,
@@ -357,19 +366,21 @@ impl RequestProviders {
         }
         let key = settings.key();
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(match started.get(&key) {
-            Some(start) => start.clone(),
-            None => {
-                let first = start(
-                    &self.generator,
-                    &self.run,
-                    &self.admission.in_flight,
-                    settings,
-                    what,
-                );
-                started.entry(key).or_insert(first).clone()
-            }
-        })
+        if let Some(known) = started.get(&key) {
+            return match refuse_conflict(&known.settings, &settings) {
+                Ok(()) => Ok(known.start.clone()),
+                Err(error) => Err(conflicting(&error).into()),
+            };
+        }
+        let start = start(
+            &self.generator,
+            &self.run,
+            &self.admission.in_flight,
+            settings.clone(),
+            what,
+        );
+        let first = DefaultProvider { settings, start };
+        Ok(started.entry(key).or_insert(first).start.clone())
     }
 
     fn refuse_denied(&self, package: &str, what: ProviderUse<'_>) -> RequestError {
@@ -389,6 +400,14 @@ impl RequestProviders {
 /// Returns the status of a request whose default provider has failed.
 pub(super) fn failed_default(package: &str) -> WireStatus {
     WireStatus::unknown(format!("the default provider of package '{package}' failed"))
+}
+
+/// Returns the status of a request whose default provider has been started from another source.
+fn conflicting(error: &Error) -> WireStatus {
+    let text = error.message();
+    WireStatus::invalid(format!(
+        "{text}; use one source, or an explicit provider for each of them"
+    ))
 }
 
 /// Reads the version of a request, if it has one.

@@ -8,7 +8,7 @@ use stackwright_proto::pulumirpc::{
 
 use super::options;
 use crate::{
-    monitor::{MethodCall, MethodResult, Monitor, WireStatus},
+    monitor::{MethodCall, MethodResult, Monitor, WireStatus, method},
     property::wire::DecodeOptions,
     resource::PropertyDependencies,
     urn::Urn,
@@ -20,7 +20,7 @@ pub(in crate::monitor) fn call_method(
     request: ResourceCallRequest,
 ) -> impl Future<Output = Result<CallResponse, WireStatus>> + Send + use<> {
     let (bytes, outputs) = (request.accepts_byte_string, request.accept_output_values);
-    let calling = method_call(monitor, request).map(|call| monitor.call_method(call));
+    let calling = method_call(monitor, request).map(|call| method::call_method(monitor, call));
     async move { response(calling?.await?, bytes, outputs) }
 }
 
@@ -45,7 +45,7 @@ fn method_call(monitor: &Monitor, request: ResourceCallRequest) -> Result<Method
             request.package_ref,
         ),
         source_position: shared.positions.position(root, request.source_position),
-        stack_trace: shared.traces.prepended(
+        stack_trace: monitor.traced(
             &request.parent_stack_trace_handle,
             shared.positions.trace(root, request.stack_trace),
         ),

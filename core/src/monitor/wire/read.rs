@@ -55,7 +55,7 @@ fn read_of(monitor: &Monitor, request: ReadResourceRequest) -> Result<Read, Wire
         ),
         additional_secret_outputs: request.additional_secret_outputs,
         source_position: shared.positions.position(root, request.source_position),
-        stack_trace: shared.traces.prepended(
+        stack_trace: monitor.traced(
             &request.parent_stack_trace_handle,
             shared.positions.trace(root, request.stack_trace),
         ),

@@ -13,7 +13,7 @@ use super::{
     transform::{as_outputs, transform},
 };
 use crate::{
-    monitor::{Monitor, Registered, Registration, WireStatus},
+    monitor::{Monitor, Registered, Registration, WireStatus, register::register},
     property::{
         PropertyMap, PropertyValue,
         wire::{DecodeOptions, from_value},
@@ -42,7 +42,7 @@ pub(in crate::monitor) fn register_resource(
         results: request.supports_result_reporting,
     };
     let registration = registration_of(monitor, request, from_node);
-    let registering = registration.map(|registration| monitor.register(registration));
+    let registering = registration.map(|registration| register(monitor, registration));
     async move { accepts.response(registering?.await?) }
 }
 
@@ -127,7 +127,7 @@ fn registration_of(
         .into(),
         transforms,
         source_position: shared.positions.position(root, request.source_position),
-        stack_trace: shared.traces.prepended(
+        stack_trace: monitor.traced(
             &request.parent_stack_trace_handle,
             shared.positions.trace(root, request.stack_trace),
         ),

@@ -22,7 +22,7 @@ pub use ciphertext::Ciphertexts;
 pub(crate) use ciphertext::SecretCollector;
 pub(crate) use format::to_writer;
 pub use format::{from_slice, to_vec, to_vec_pretty};
-pub use plain::{GivenMap, PlainMap, PlainValue, from_plain_json, to_plain_json};
+pub use plain::{GivenMap, PlainMap, PlainValue, from_plain_json, to_plain_json, value_to_plain_json};
 pub(crate) use read::read_plaintext;
 pub(crate) use read::{StateMap, StateValue};
 pub(crate) use sealed::{OpenedSecrets, SealedSecrets};

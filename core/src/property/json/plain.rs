@@ -82,3 +82,11 @@ pub fn from_plain_json(text: &[u8]) -> Result<PropertyMap> {
 pub fn to_plain_json(map: &PropertyMap) -> Result<Vec<u8>> {
     format::to_vec(&MapJson::new(map, SecretForm::Value))
 }
+
+/// Writes a value as plain JSON; its secrets are in plaintext.
+///
+/// # Errors
+/// [`crate::ErrorKind::State`] if values nest deeper than [`crate::property::MAX_DEPTH`].
+pub fn value_to_plain_json(value: &PropertyValue) -> Result<Vec<u8>> {
+    format::to_vec(&ValueJson::new(value, SecretForm::Value))
+}
