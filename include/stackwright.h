@@ -1193,6 +1193,9 @@ sw_status_t sw_context_fail(const struct sw_context_t *context,
  *   of the parent, or else the default provider of the package.
  * - `token` (string): The function, as `package:module:member`.
  * - `version` (string): The version of the package.
+ *
+ * The function is not called while a resource of `dependsOn`, or one that an output value in the arguments depends on, is only planned. The
+ * result is the text of an unknown value then, which can be passed on as an input.
  */
 sw_status_t sw_context_invoke(const struct sw_context_t *context,
                               struct sw_bytes_view_t invoke,
