@@ -134,6 +134,30 @@ async fn a_server_has_received_all_events_when_the_command_returns() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_accepts_only_while_the_program_runs_receives_the_events_from_before() {
+    let shop = Shop::new(command()).await;
+    let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = socket.local_addr().unwrap();
+    let listener = Listener::default();
+    let server = Mutex::new(Some((EventsServer::new(listener.clone()), socket)));
+    let serving = Arc::new(Mutex::new(None));
+    let started = Arc::clone(&serving);
+    let program = program::from_fn(move |context: ProgramContext| {
+        if let Some((service, socket)) = server.lock().unwrap().take() {
+            let server = Server::builder().add_service(service);
+            let task = tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(socket)));
+            *started.lock().unwrap() = Some(task);
+        }
+        async move { site().run(context).await }
+    });
+    let line = format!("preview --client=host --stack dev --event-log tcp://{address}");
+    let preview = shop.run(&line, Some(program)).within("the preview").await;
+    serving.lock().unwrap().take().unwrap().abort();
+    assert_eq!(preview.code, 0, "{preview:?}");
+    assert_is_whole(&listener.0.lock().unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_log_that_cannot_be_written_does_not_fail_the_operation() {
     let shop = Shop::new(command()).await;
     for place in ["tcp://127.0.0.1:1", "missing/folder/log.json"] {

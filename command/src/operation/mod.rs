@@ -358,7 +358,7 @@ async fn runner<'a>(
     let log = match &arguments.event_log {
         Some(place) => {
             let runtime = Runtime::system(Handle::current());
-            EventLog::open(place, &invocation.directory, &runtime).await
+            EventLog::open(place, &invocation.directory, &runtime)
         }
         None => None,
     };

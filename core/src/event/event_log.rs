@@ -1,10 +1,18 @@
 //! The event log: the events of an operation as lines of JSON, in a file or at a server.
 
-use std::{fs::File, io::Write as _, path::Path, time::Duration};
+use std::{
+    error::Error,
+    fs::File,
+    io::{ErrorKind, Write as _},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 
 use stackwright_proto::pulumirpc::{EventRequest, events_client::EventsClient};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::transport::{Channel, Endpoint};
 
 use crate::{
     runtime::{Runtime, Task},
@@ -13,8 +21,10 @@ use crate::{
 
 /// What the address of a server begins with.
 const SERVER: &str = "tcp://";
-/// How long the connection to a server may take.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the connection to a server may take: a server in the process of the caller accepts none while that is busy.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
+/// The pause between two attempts.
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 /// Receives the lines of events. What cannot be written is left out: a log never fails an operation.
 #[derive(Debug)]
@@ -32,30 +42,35 @@ enum Place {
 
 impl EventLog {
     /// Opens a log: a file, which is emptied, or a server of the service `Events` at `tcp://host:port`. A relative path begins at
-    /// `folder`. `None` for a file that cannot be made, and a server that does not answer within 10 s.
+    /// `folder`. `None` for a file that cannot be made, and an address that is none.
     ///
-    /// # Cancel safety
-    /// A dropped future leaves at most an empty file.
-    pub async fn open(place: &str, folder: &Path, runtime: &Runtime) -> Option<Self> {
+    /// A server is connected to while the operation runs, and gets the events from before then, too. One that does not answer within 60 s,
+    /// or where no process listens, gets none.
+    pub fn open(place: &str, folder: &Path, runtime: &Runtime) -> Option<Self> {
         match place.strip_prefix(SERVER) {
-            Some(address) => Self::connect(address, runtime).await,
+            Some(address) => Some(Self::serve(transport::endpoint(address).ok()?, runtime)),
             None => Some(Self(Place::File(File::create(folder.join(place)).ok()?))),
         }
     }
 
-    async fn connect(address: &str, runtime: &Runtime) -> Option<Self> {
-        let endpoint = transport::endpoint(address).ok()?;
-        let channel = tokio::select! {
-            channel = transport::connect(&endpoint, runtime) => channel.ok()?,
-            () = runtime.clock.wait(CONNECT_TIMEOUT) => return None,
-        };
+    fn serve(endpoint: Endpoint, runtime: &Runtime) -> Self {
         let (lines, receiver) = mpsc::unbounded_channel();
+        let clock = Arc::clone(&runtime.clock);
+        let connecting = runtime.clone();
         let served = runtime.spawner.spawn(async move {
+            let channel = tokio::select! {
+                channel = connected(&endpoint, &connecting) => channel,
+                () = clock.wait(CONNECT_TIMEOUT) => None,
+            };
+            let Some(channel) = channel else {
+                tracing::warn!("the server of the event log does not answer: it gets no events");
+                return;
+            };
             let stream = UnboundedReceiverStream::new(receiver);
             // A server that fails has no later events.
             drop(EventsClient::new(channel).stream_events(stream).await);
         });
-        Some(Self(Place::Server { lines, served }))
+        Self(Place::Server { lines, served })
     }
 
     /// Writes the line of an event, as [`super::EventJson::line`] returns it.
@@ -82,6 +97,22 @@ impl EventLog {
             drop(served.await);
         }
     }
+}
+
+/// Connects to a server, with attempts until it accepts the connection; `None` where no process listens.
+async fn connected(endpoint: &Endpoint, runtime: &Runtime) -> Option<Channel> {
+    loop {
+        match transport::connect(endpoint, runtime).await {
+            Ok(channel) => return Some(channel),
+            Err(error) if is_refused(&error) => return None,
+            Err(_) => runtime.clock.wait(RETRY_PAUSE).await,
+        }
+    }
+}
+
+fn is_refused(error: &(dyn Error + 'static)) -> bool {
+    let refused = |error: &std::io::Error| error.kind() == ErrorKind::ConnectionRefused;
+    error.downcast_ref().is_some_and(refused) || error.source().is_some_and(is_refused)
 }
 
 impl std::fmt::Debug for Place {
