@@ -35,7 +35,7 @@ pub(crate) fn check_order(act: &Act, script: &Script, report: &Report) {
 
 /// Returns what a resource depends on, itself or through components.
 fn dependencies(script: &Script, number: usize) -> Vec<usize> {
-    if PARTS[1..].contains(&number) {
+    if number == PARTS[1] {
         return vec![PARTS[0]];
     }
     if number >= script.declared.len() {
