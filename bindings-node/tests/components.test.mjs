@@ -64,14 +64,19 @@ test("a component lives with what is below it", async (t) => {
     assert.equal(memory.things.size, 0);
 });
 
-test("what uses an output of a component depends on what is below the component", async (t) => {
+test("what uses an output of a component depends on the component and on what that output comes from", async (t) => {
     const stack = await stackOf(t, (context) => {
         const made = box(context);
-        context.resource("mem:index:Thing", "user", { content: made.get("content") });
+        context.resource("mem:index:Thing", "first", { content: made.get("content") });
+        context.resource("mem:index:Thing", "second", { content: made.get("floor") });
+        context.resource("mem:index:Thing", "third", {}, { dependsOn: [made] });
     });
     await stack.up();
-    const known = await records(stack);
-    assert.deepEqual(new Set(known.user.dependencies), new Set([known.box.urn, known["box-lid"].urn, known["box-floor"].urn]));
+    const { box: component, first, second, third, ...known } = await records(stack);
+    const [lid, floor] = [known["box-lid"].urn, known["box-floor"].urn];
+    assert.deepEqual(new Set(first.dependencies), new Set([component.urn, lid]));
+    assert.deepEqual(new Set(second.dependencies), new Set([component.urn, floor]));
+    assert.deepEqual(new Set(third.dependencies), new Set([component.urn, lid, floor]));
 });
 
 test("components inside components belong to their parents, also with one slot", async (t) => {
