@@ -178,7 +178,7 @@ test-stores: $(if $(findstring S3,$(SERVERS)),$(MOTO)/.complete) \
 	STACKWRIGHT_TEST_STORES_REQUIRED=$(SERVERS) STACKWRIGHT_TEST_KILLS=$(KILLS) STACKWRIGHT_TEST_SUSPENSIONS=$(SUSPENSIONS) \
 	    STACKWRIGHT_TEST_MOTO=$(if $(findstring S3,$(SERVERS)),$(MOTO)/bin/python) \
 	    STACKWRIGHT_TEST_AZURITE=$(if $(findstring Azure,$(SERVERS)),$(AZURITE)/node_modules/azurite/dist/src/blob/main.js) \
-	    $(CARGO) test $(TEST_DEADLINE) --package stackwright --test stores
+	    $(CARGO) test $(TEST_DEADLINE) --workspace --exclude stackwright-api --test stores
 
 # Property tests with new random cases; NAME selects some.
 CASES ?= 10000

@@ -419,7 +419,7 @@ fn imported_old_copy(context: &Context, registering: &Registering) -> Option<Str
     let id = ResourceId::from(registering.goal.options.import_id.as_str());
     let resource = new_state(&registering.goal, registering.urn.clone(), None);
     let copy = context.base.old_copy(&resource, &id)?;
-    Some(old_copy(&id, &copy.urn))
+    Some(old_copy(id.as_str(), copy.urn.as_str()))
 }
 
 /// Returns why a resource with unknown inputs is refused in a run that is no preview, which would make it without them. A

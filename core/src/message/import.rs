@@ -1,7 +1,5 @@
 //! Texts about imports.
 
-use crate::{token::ResourceId, urn::Urn};
-
 /// The reference engine's warning about the configuration of providers outside of the list of resources.
 pub(crate) const PROVIDER_INPUTS_DEPRECATED: &str = "the 'providerInputs' field is deprecated: declare the provider in 'resources' \
      and set its configuration via its 'inputs' instead";
@@ -18,7 +16,7 @@ pub(crate) fn numbered_errors(errors: impl Iterator<Item = String>) -> String {
 }
 
 /// Returns why no record of the resource with this id is added while `copy` is the URN of an old copy of it.
-pub(crate) fn old_copy(id: &ResourceId, copy: &Urn) -> String {
+pub(crate) fn old_copy(id: &str, copy: &str) -> String {
     format!(
         "the resource with the id '{id}' is an old copy of '{copy}' that is pending deletion: the next update deletes it"
     )

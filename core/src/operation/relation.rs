@@ -39,7 +39,7 @@ impl Relation {
 
 /// The error of a resource that an old copy of `copy` is.
 pub(super) fn is_old_copy(urn: &Urn, id: &ResourceId, copy: &Urn) -> Error {
-    Error::new(ErrorKind::Conflict, old_copy(id, copy))
+    Error::new(ErrorKind::Conflict, old_copy(id.as_str(), copy.as_str()))
         .with_urn(urn.clone())
         .with_hint(
             "forget_pending() removes the pending operation; an update or a destroy deletes the old copy",

@@ -180,8 +180,7 @@ impl StackSession {
     /// # Errors
     /// Those of the secrets manager.
     pub(crate) async fn edited_checkpoint(&self, snapshot: &mut Snapshot) -> Result<Vec<u8>> {
-        let manifest = &snapshot.manifest;
-        if manifest.version.is_empty() && manifest.time.is_none() {
+        if snapshot.manifest.version.is_empty() {
             // It is the first state of the stack.
             return checkpoint_of(&self.storage, snapshot).await;
         }
