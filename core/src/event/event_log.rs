@@ -5,7 +5,6 @@ use std::{
     fs::File,
     io::{ErrorKind, Write as _},
     path::Path,
-    sync::Arc,
     time::Duration,
 };
 
@@ -23,8 +22,6 @@ use crate::{
 const SERVER: &str = "tcp://";
 /// How long the connection to a server may take: a server in the process of the caller accepts none while that is busy.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
-/// The pause between two attempts.
-const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 /// Receives the lines of events. What cannot be written is left out: a log never fails an operation.
 #[derive(Debug)]
@@ -55,12 +52,11 @@ impl EventLog {
 
     fn serve(endpoint: Endpoint, runtime: &Runtime) -> Self {
         let (lines, receiver) = mpsc::unbounded_channel();
-        let clock = Arc::clone(&runtime.clock);
         let connecting = runtime.clone();
         let served = runtime.spawner.spawn(async move {
             let channel = tokio::select! {
                 channel = connected(&endpoint, &connecting) => channel,
-                () = clock.wait(CONNECT_TIMEOUT) => None,
+                () = connecting.clock.wait(CONNECT_TIMEOUT) => None,
             };
             let Some(channel) = channel else {
                 tracing::warn!("the server of the event log does not answer: it gets no events");
@@ -105,7 +101,7 @@ async fn connected(endpoint: &Endpoint, runtime: &Runtime) -> Option<Channel> {
         match transport::connect(endpoint, runtime).await {
             Ok(channel) => return Some(channel),
             Err(error) if is_refused(&error) => return None,
-            Err(_) => runtime.clock.wait(RETRY_PAUSE).await,
+            Err(_) => runtime.clock.wait(transport::CONNECT_RETRY_INTERVAL).await,
         }
     }
 }

@@ -157,6 +157,8 @@ impl GuardedProcess {
             if let Err(error) = guard.process.wait().await {
                 tracing::debug!(%error, "could not wait for the guard of a process");
             }
+            // The number of the group can be that of another one from here on.
+            self.has_ended = true;
             if let Some(group) = guard.control_group.take() {
                 group.remove(&self.runtime).await;
             }
