@@ -148,8 +148,10 @@ impl SettingsText {
 }
 
 impl SettingsText {
-    /// Gives the file the name of another one that does not exist, durably; nothing happens when it exists meanwhile. The file keeps
-    /// its ending, and a link stays a link.
+    /// Gives the file the name of another one that does not exist, durably. The file keeps its ending, and a link stays a link.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] when the other one exists.
     pub(crate) fn rename(&self, to: &Self) -> Result<()> {
         let failed = |error: &std::io::Error| failure("renaming", &self.path, error);
         let folder = self.path.parent().unwrap_or(Path::new("."));
@@ -158,10 +160,21 @@ impl SettingsText {
         let ending = self.path.extension().unwrap_or_default();
         let target = to.path.with_extension(ending);
         if fs::symlink_metadata(&target).is_ok() {
-            return Ok(());
+            return Err(self.beside(&target));
         }
         let renamed = fs::rename(&self.path, target).and_then(|()| lock.sync_all());
         renamed.map_err(|error| failed(&error))
+    }
+
+    /// The error for a file that is not renamed, because another one has the name.
+    pub(crate) fn beside(&self, target: &Path) -> Error {
+        let text = format!(
+            "the settings file {} was not renamed: {} exists as well",
+            self.path.display(),
+            target.display()
+        );
+        let hint = "the stack opens once one of both is removed; what only that one has must be in the other";
+        Error::new(ErrorKind::Conflict, text).with_hint(hint)
     }
 }
 

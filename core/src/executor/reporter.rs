@@ -35,11 +35,11 @@ pub(crate) struct Reporter {
     maybe_corrupt: AtomicBool,
     /// The steps that changed something or failed, in the order in which they ended.
     changed: Mutex<Vec<StepResult>>,
-    /// The records that a preview keeps below another parent, each before and after.
+    /// The records that a preview keeps below another parent or with another URN, each before and after.
     reparented: Mutex<Vec<Reparented>>,
 }
 
-/// A record before and after it has got another parent.
+/// A record before and after it has got another parent or another URN.
 pub(crate) type Reparented = [Arc<ResourceState>; 2];
 
 impl Reporter {
@@ -93,7 +93,7 @@ impl Reporter {
         self.reparented().append(&mut reparented);
     }
 
-    /// Removes and returns the records that a preview keeps below another parent.
+    /// Removes and returns the records that a preview keeps below another parent or with another URN.
     pub(crate) fn take_reparented(&self) -> Vec<Reparented> {
         std::mem::take(&mut *self.reparented())
     }
@@ -149,7 +149,7 @@ impl Reporter {
         if self.options.preview
             && matches!(step.op, StepOp::Same | StepOp::Update)
             && let (Some(old), Some(new)) = (&step.old, new)
-            && old.state.parent != new.state.parent
+            && (old.state.parent != new.state.parent || old.state.urn != new.state.urn)
         {
             let pair = [Arc::clone(&old.state), Arc::clone(&new.state)];
             self.reparented().push(pair);

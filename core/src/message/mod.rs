@@ -19,6 +19,7 @@ pub(crate) use language::{is_snake_case_of, snake_case};
 pub(crate) use locks::stack_locked;
 #[doc(hidden)]
 pub use nearest::nearest_names;
+pub(crate) use nearest::nearest_urns;
 pub(crate) use sdk::text_of_program;
 pub(crate) use similar::distance;
 pub use text::Text;

@@ -26,6 +26,37 @@ pub fn nearest_names<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, c
     near.into_iter().take(count).map(|(_, other)| other).collect()
 }
 
+/// Returns at most `count` of the known URNs that are similar to `urn`: first those of the same type and name below other parents, and
+/// then those of [`nearest_names`].
+#[must_use]
+pub(crate) fn nearest_urns<'a>(
+    urn: &str,
+    known: impl IntoIterator<Item = &'a str> + Clone,
+    count: usize,
+) -> Vec<&'a str> {
+    let own = type_and_name(urn);
+    let mut near: Vec<&str> = Vec::new();
+    for other in known.clone() {
+        if near.len() < count && own.is_some() && type_and_name(other) == own && !near.contains(&other) {
+            near.push(other);
+        }
+    }
+    let similar = nearest_names(urn, known, count);
+    let others: Vec<_> = similar
+        .into_iter()
+        .filter(|other| !near.contains(other))
+        .collect();
+    near.into_iter().chain(others).take(count).collect()
+}
+
+/// Returns the type of a URN, without those of its parents, and the name.
+fn type_and_name(urn: &str) -> Option<(&str, &str)> {
+    let mut parts = urn.strip_prefix("urn:pulumi:")?.splitn(3, "::");
+    let qualified = parts.nth(2)?;
+    let (types, name) = qualified.split_once("::")?;
+    Some((types.rsplit('$').next()?, name))
+}
+
 /// Returns the length in bytes of the beginning that both texts have.
 fn common_beginning(one: &str, other: &str) -> usize {
     let pairs = one.chars().zip(other.chars());
@@ -58,5 +89,20 @@ mod tests {
             ["größe-ab", "größe"]
         );
         assert!(nearest_names("", known, 3).is_empty());
+    }
+
+    #[test]
+    fn a_urn_without_the_types_of_its_parents_finds_the_whole_one_first() {
+        let known = [
+            "urn:pulumi:dev::shop::notes:index:Note::b",
+            "urn:pulumi:dev::shop::shop:index:Site$notes:index:Note::a",
+            "urn:pulumi:dev::shop::shop:index:Site$notes:index:Tag::a",
+        ];
+        let near = |urn: &str, count| nearest_urns(urn, known, count);
+        let urn = "urn:pulumi:dev::shop::notes:index:Note::a";
+        assert_eq!(near(urn, 3), [known[1], known[0]]);
+        assert_eq!(near(urn, 1), [known[1]]);
+        assert_eq!(near("urn:pulumi:dev::shop::notes:index:Note::bb", 3), [known[0]]);
+        assert!(near("bucket", 3).is_empty());
     }
 }

@@ -20,6 +20,8 @@ pub(super) struct Open<'n, 'a> {
     pub(super) node: &'n Node<'a>,
     /// The pair of its parent, with that one's name on its side.
     pub(super) below: Option<(usize, &'n str)>,
+    /// The name of its highest ancestor that has a pair, as all between have.
+    pub(super) topmost: Option<&'n str>,
 }
 
 /// The resources with one key.

@@ -40,6 +40,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) same_parent: bool,
     /// The names of their parents, where these are a pair.
     pub(super) parents: Option<(&'a str, &'a str)>,
+    /// The names of their highest ancestors that are a pair, where their parents are one.
+    pub(super) topmost: Option<(&'a str, &'a str)>,
     /// Their providers are the same one, or a pair.
     pub(super) same_provider: bool,
 }
@@ -74,10 +76,10 @@ pub(super) fn likeness(
     {
         return None;
     }
-    let has_same_name = match surroundings.parents {
-        Some((former, present)) => is_derived((old.name(), former), (new.name(), present)),
-        None => old.name() == new.name(),
-    };
+    let above = [surroundings.parents, surroundings.topmost];
+    let mut above = above.into_iter().flatten();
+    let has_same_name = old.name() == new.name()
+        || above.any(|(former, present)| is_derived((old.name(), former), (new.name(), present)));
     let below = below(olds, old, news, new);
     let of_names_below = below.name_evidence();
     // Two things of a package that share nothing but some settings are usual; components of which most children agree are not.
@@ -85,9 +87,12 @@ pub(super) fn likeness(
         return None;
     }
     let own_names = (old.name(), new.name());
-    let inputs = match surroundings.parents {
-        Some(parents) => inputs::compare(&before.inputs, &after.inputs, &[own_names, parents]),
-        None => inputs::compare(&before.inputs, &after.inputs, &[own_names]),
+    let inputs = match (surroundings.parents, surroundings.topmost) {
+        (Some(parents), Some(topmost)) => {
+            inputs::compare(&before.inputs, &after.inputs, &[own_names, parents, topmost])
+        }
+        (Some(parents), None) => inputs::compare(&before.inputs, &after.inputs, &[own_names, parents]),
+        _ => inputs::compare(&before.inputs, &after.inputs, &[own_names]),
     };
     let content = match (inputs.compared, below.points.compared) {
         (0, 0) => NO_EVIDENCE,

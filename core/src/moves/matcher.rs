@@ -75,7 +75,7 @@ impl<'a> Matcher<'a> {
         self.comparisons
     }
 
-    /// Pairs records that are kept below another parent. They are no suggestions.
+    /// Pairs records that are kept below another parent or with another URN. They are no suggestions.
     pub(super) fn keep(&mut self, kept: &[(&'a ResourceState, &'a ResourceState)]) {
         for (old, new) in kept {
             if let (Some(old), Some(new)) = (self.olds.place(&old.urn), self.news.place(&new.urn)) {
@@ -106,7 +106,9 @@ impl<'a> Matcher<'a> {
                     before.urn.project() != state.urn.project() || before.urn.stack() != state.urn.stack();
                 is_other && before.custom == state.custom && !self.new_of.contains_key(*old)
             };
-            if let Some(old) = old.filter(fits).copied() {
+            if let Some(old) = old.filter(fits).copied()
+                && !self.old_of.contains_key(&new)
+            {
                 self.pair(old, new, Why::OtherProject);
             }
         }
@@ -233,12 +235,12 @@ impl<'a> Matcher<'a> {
         let places = places.iter().filter(open);
         let open = places.map(|place| {
             let node = &self.olds.nodes[*place];
-            let paired = node.parent.filter(|parent| self.new_of.contains_key(parent));
-            let below = paired.map(|parent| (parent, self.olds.nodes[parent].name()));
+            let pair = node.parent.and_then(|old| Some((old, *self.new_of.get(&old)?)));
             Open {
                 place: *place,
                 node,
-                below,
+                below: pair.map(|(old, _)| (old, self.olds.nodes[old].name())),
+                topmost: pair.map(|pair| self.topmost(pair).0),
             }
         });
         open.filter(|open| selects(open.node)).collect()
@@ -249,14 +251,12 @@ impl<'a> Matcher<'a> {
         let places = places.iter().filter(open);
         let open = places.map(|place| {
             let node = &self.news.nodes[*place];
-            let below = node.parent.and_then(|parent| {
-                let old = self.old_of.get(&parent)?;
-                Some((*old, self.news.nodes[parent].name()))
-            });
+            let pair = node.parent.and_then(|new| Some((*self.old_of.get(&new)?, new)));
             Open {
                 place: *place,
                 node,
-                below,
+                below: pair.map(|(old, new)| (old, self.news.nodes[new].name())),
+                topmost: pair.map(|pair| self.topmost(pair).1),
             }
         });
         open.filter(|open| selects(open.node)).collect()
@@ -279,22 +279,30 @@ impl<'a> Matcher<'a> {
     }
 
     fn surroundings<'n>(&'n self, old: &Node<'_>, new: &Node<'_>) -> Surroundings<'n> {
-        let mut parents = None;
+        let pair = match (old.parent, new.parent) {
+            (Some(old), Some(new)) => Some((old, new)).filter(|_| self.new_of.get(&old) == Some(&new)),
+            _ => None,
+        };
         let same_parent = match (old.parent, new.parent) {
-            (Some(old), Some(new)) => {
-                let is_pair = self.new_of.get(&old) == Some(&new);
-                let names = || (self.olds.nodes[old].name(), self.news.nodes[new].name());
-                parents = is_pair.then(names);
-                is_pair
-            }
             (None, None) => is_same_place(old.state.parent.as_ref(), new.state.parent.as_ref()),
-            _ => false,
+            _ => pair.is_some(),
         };
         Surroundings {
             same_parent,
-            parents,
+            parents: pair.map(|(old, new)| (self.olds.nodes[old].name(), self.news.nodes[new].name())),
+            topmost: pair.map(|pair| self.topmost(pair)),
             same_provider: self.is_same_provider(old.state, new.state),
         }
+    }
+
+    /// Returns the names of the highest ancestors of a pair that are one, as all between are; of itself, where its parents are none.
+    fn topmost(&self, (mut old, mut new): (usize, usize)) -> (&str, &str) {
+        while let (Some(older), Some(newer)) = (self.olds.nodes[old].parent, self.news.nodes[new].parent)
+            && self.new_of.get(&older) == Some(&newer)
+        {
+            (old, new) = (older, newer);
+        }
+        (self.olds.nodes[old].name(), self.news.nodes[new].name())
     }
 
     /// Returns whether two records have the same provider, or providers that are a pair.

@@ -20,7 +20,7 @@ mod rivals;
 #[cfg(test)]
 mod tests;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{event::SuggestedMove, resource::ResourceState, urn::Urn};
 
@@ -48,7 +48,8 @@ pub(crate) struct Suggestions {
 pub(crate) struct Changes<'a> {
     pub(crate) deleted: Vec<&'a ResourceState>,
     pub(crate) created: Vec<&'a ResourceState>,
-    /// The records that are kept below another parent, each before and after: evidence of a renamed component.
+    /// The records that are kept below another parent or with another URN, each before and after: evidence of a renamed component, and
+    /// the parents and providers of records that move with them.
     pub(crate) kept: Vec<(&'a ResourceState, &'a ResourceState)>,
 }
 
@@ -70,7 +71,8 @@ pub(crate) fn suggest(changes: &Changes<'_>, language: ProgramLanguage) -> Sugge
     let between = |(old, new): &&(&ResourceState, &ResourceState)| {
         is_below(&old.parent, &former) && is_below(&new.parent, &present)
     };
-    let kept: Vec<_> = kept.iter().filter(between).copied().collect();
+    let (evidence, others): (Vec<_>, Vec<_>) = kept.iter().partition(between);
+    let kept = [evidence, renamed_above(deleted, &others)].concat();
     let olds = Forest::new(deleted.iter().copied().chain(kept.iter().map(|(old, _)| *old)));
     let news = Forest::new(created.iter().copied().chain(kept.iter().map(|(_, new)| *new)));
     let mut matcher = Matcher::new(olds, news);
@@ -87,6 +89,29 @@ pub(crate) fn suggest(changes: &Changes<'_>, language: ProgramLanguage) -> Sugge
         moves,
         comparisons: matcher.comparisons(),
     }
+}
+
+/// Returns the kept records with other URNs above the deleted ones, and those that are their providers: an alias names these already.
+fn renamed_above<'a>(
+    deleted: &[&ResourceState],
+    kept: &[(&'a ResourceState, &'a ResourceState)],
+) -> Vec<(&'a ResourceState, &'a ResourceState)> {
+    let renamed = kept.iter().filter(|(old, new)| old.urn != new.urn);
+    let mut renamed: FxHashMap<&Urn, _> = renamed.map(|pair| (&pair.0.urn, *pair)).collect();
+    let mut found = Vec::new();
+    if renamed.is_empty() {
+        return found;
+    }
+    let providers = deleted.iter().filter_map(|state| state.provider_urn());
+    let parents = deleted.iter().filter_map(|state| state.parent.clone());
+    let mut open: Vec<Urn> = parents.chain(providers).collect();
+    while let Some(urn) = open.pop() {
+        if let Some(pair) = renamed.remove(&urn) {
+            open.extend(pair.0.parent.clone());
+            found.push(pair);
+        }
+    }
+    found
 }
 
 fn urns_of<'a>(records: &[&'a ResourceState]) -> FxHashSet<&'a Urn> {

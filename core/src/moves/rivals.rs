@@ -184,7 +184,7 @@ impl<'n> Side<'n> {
             return;
         };
         let parent = open.below.map(|(_, name)| name);
-        let names: Vec<&str> = parent.into_iter().chain([name]).collect();
+        let names: Vec<&str> = parent.into_iter().chain(open.topmost).chain([name]).collect();
         self.by_type.entry((custom, of_type)).or_default().push(Member {
             record: open.place,
             place,

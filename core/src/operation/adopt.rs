@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     OperationRun,
     prepare::Prepared,
-    relation::{Relation, is_old_copy, taken},
+    relation::{Relation, is_managed, is_old_copy, taken},
     resolve::{Candidate, check_readable, exists, record},
     run_state::RunState,
 };
@@ -86,6 +86,7 @@ pub(super) async fn adopt(run: &OperationRun, mut prepared: Prepared) -> Result<
         }
         Relation::Taken(other) => return Err(taken(&resource.urn, &other)),
         Relation::OldCopy(copy) => return Err(is_old_copy(&resource.urn, &id, &copy)),
+        Relation::Managed(owner) => return Err(is_managed(&resource.urn, &id, &owner)),
     }
     record(run, &mut prepared, vec![Candidate { place, id }]).await?;
     Ok(None)

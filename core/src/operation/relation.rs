@@ -20,6 +20,8 @@ pub(super) enum Relation {
     Taken(ResourceId),
     /// An old copy of this URN is the resource: the next update deletes it.
     OldCopy(Urn),
+    /// The record of this URN is that of the resource: the deletion of one of two would delete it for both.
+    Managed(Urn),
 }
 
 impl Relation {
@@ -31,10 +33,24 @@ impl Relation {
         match (live, base.old_copy(resource, id)) {
             (Some(record), _) if record.id == *id => Self::Recorded,
             (_, Some(copy)) => Self::OldCopy(copy.urn.clone()),
-            (Some(record), None) => Self::Taken(record.id.clone()),
-            (None, None) => Self::Free,
+            (live, None) => match (base.owner(resource, id), live) {
+                (Some(owner), _) => Self::Managed(owner.urn.clone()),
+                (None, Some(record)) => Self::Taken(record.id.clone()),
+                (None, None) => Self::Free,
+            },
         }
     }
+}
+
+/// The error of a resource that the record of `owner` has.
+pub(super) fn is_managed(urn: &Urn, id: &ResourceId, owner: &Urn) -> Error {
+    let text = format!(
+        "the id '{id}' is that of '{owner}': with a second record, the deletion of one would delete the resource of both"
+    );
+    Error::new(ErrorKind::Conflict, text).with_urn(urn.clone()).with_hint(
+        "forget_pending() removes the pending operation; once delete_resources() has removed the other record, the resource can be \
+         adopted",
+    )
 }
 
 /// The error of a resource that an old copy of `copy` is.
@@ -114,6 +130,17 @@ mod tests {
             ..record("b", "a-0")
         };
         assert_eq!(of(unprovided), found);
+        let with_provider = |name: &str, provider: &str| ResourceState {
+            provider: provider.into(),
+            ..record(name, "a-0")
+        };
+        let replaced = PROVIDER.replace("::one", "::two");
+        assert_eq!(of(with_provider("b", &replaced)), found);
+        let updated = PROVIDER.replace("default", "default_2_0_0");
+        assert_eq!(of(with_provider("b", &updated)), found);
+        let explicit = PROVIDER.replace("default", "west");
+        assert_eq!(of(with_provider("b", &explicit)), Relation::Free);
+        assert_eq!(of(record("b", "a-1")), Relation::Managed(record("a", "").urn));
         let other = ResourceState {
             resource_type: TypeToken::from("pkg:index:Other"),
             ..record("b", "a-0")

@@ -9,7 +9,7 @@ use super::{
     Adoption, OperationRun,
     prepare::Prepared,
     reading::memory_journal,
-    relation::{Relation, is_old_copy, taken},
+    relation::{Relation, is_managed, is_old_copy, taken},
 };
 use crate::{
     diagnostic::Diagnostic,
@@ -110,6 +110,7 @@ fn requested(run: &OperationRun, prepared: &Prepared) -> Vec<Candidate> {
             Ok(Relation::Recorded) => run.pending.found().resolved.push(place),
             Ok(Relation::Taken(other)) => fail(run, taken(&resource.urn, &other)),
             Ok(Relation::OldCopy(copy)) => fail(run, is_old_copy(&resource.urn, &id, &copy)),
+            Ok(Relation::Managed(owner)) => fail(run, is_managed(&resource.urn, &id, &owner)),
             Err(error) => fail(run, error),
         }
     }
@@ -141,17 +142,22 @@ async fn existing(run: &OperationRun, prepared: &Prepared, chosen: &[Candidate])
     for (place, answer) in answers {
         let resource = &*prepared.pending[place].resource;
         let ResourceState { urn, id, .. } = resource;
-        let other = match (claimed.get(urn), Relation::of(&prepared.base, resource, id)) {
-            (_, Relation::OldCopy(copy)) if matches!(answer, Ok(true)) => {
-                run.pending.found().kept.push(place);
-                let text = is_old_copy(urn, id, &copy).text().clone();
-                run.events
-                    .diagnostic(Diagnostic::warning(text).about(urn.clone()));
-                continue;
-            }
+        let relation = Relation::of(&prepared.base, resource, id);
+        let refusal = match &relation {
+            Relation::OldCopy(copy) => Some(is_old_copy(urn, id, copy)),
+            Relation::Managed(owner) => Some(is_managed(urn, id, owner)),
+            _ => None,
+        };
+        if let Some(refusal) = refusal.filter(|_| matches!(answer, Ok(true))) {
+            run.pending.found().kept.push(place);
+            let warning = Diagnostic::warning(refusal.text().clone());
+            run.events.diagnostic(warning.about(urn.clone()));
+            continue;
+        }
+        let other = match (claimed.get(urn), relation) {
             (Some(other), _) => Some(other.clone()),
             (None, Relation::Taken(other)) => Some(other),
-            (None, Relation::Free | Relation::Recorded | Relation::OldCopy(_)) => None,
+            (None, _) => None,
         };
         match (answer, other) {
             (Ok(false), _) => run.pending.found().resolved.push(place),

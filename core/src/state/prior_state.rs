@@ -91,21 +91,18 @@ impl PriorState {
         self.live.get(urn).map(|&index| &self.records[index])
     }
 
-    /// Returns the record of a resource, with this id, that is pending deletion. A resource whose provider is not known yet can
-    /// be that of any provider.
+    /// Returns the record of a resource, with this id, that is pending deletion.
     #[must_use]
     pub(crate) fn old_copy(&self, resource: &ResourceState, id: &ResourceId) -> Option<&ResourceState> {
-        let is_same = |record: &&ResourceState| {
-            let is_of_provider =
-                resource.provider.as_str().is_empty() || record.provider == resource.provider;
-            record.custom
-                && !record.external
-                && record.resource_type == resource.resource_type
-                && record.id == *id
-                && is_of_provider
-        };
         let mut copies = self.old_copies.iter().map(|&index| &*self.records[index].state);
-        copies.find(is_same)
+        copies.find(|record| manages(record, resource, id))
+    }
+
+    /// Returns the live record, with another URN, of a resource with this id.
+    #[must_use]
+    pub(crate) fn owner(&self, resource: &ResourceState, id: &ResourceId) -> Option<&ResourceState> {
+        let mut records = self.records.iter().map(|record| &*record.state);
+        records.find(|record| !record.delete && record.urn != resource.urn && manages(record, resource, id))
     }
 
     /// Returns the position of `urn`'s live record.
@@ -140,6 +137,23 @@ impl PriorState {
             DependencyGraph::new(&states)
         })
     }
+}
+
+/// Returns whether a record is that of a resource with this id. A provider stays the same when it is replaced, and all default
+/// providers of a package count as one. A resource whose provider is not known yet can be that of any provider.
+fn manages(record: &ResourceState, resource: &ResourceState, id: &ResourceId) -> bool {
+    let is_of_provider = || match (record.provider_urn(), resource.provider_urn()) {
+        (Some(old), Some(new)) => {
+            let is_default = old.is_default_provider() && new.is_default_provider();
+            old == new || (is_default && old.resource_type() == new.resource_type())
+        }
+        _ => true,
+    };
+    record.custom
+        && !record.external
+        && record.id == *id
+        && record.resource_type == resource.resource_type
+        && is_of_provider()
 }
 
 #[cfg(test)]

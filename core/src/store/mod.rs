@@ -48,8 +48,8 @@ pub(crate) use session::{
     HistoryRecord, LoadedStack, Refreshing, Replaced, Replacement, StackSession, forget_pending,
 };
 pub(crate) use stack::{
-    BothLocks, Moving, Rekeying, Rename, Settled, StackStorage, StoredStack, is_one_store, list_stacks,
-    refuse_renaming, remove_stack, settle_renaming, summarize_stacks,
+    BothLocks, Moving, Rekeying, Rename, Settled, StackStorage, StoredStack, is_in_memory, is_one_store,
+    list_stacks, refuse_former_config, refuse_renaming, remove_stack, settle_renaming, summarize_stacks,
 };
 pub use stack::{LastUpdate, StackSummary};
 

@@ -1,5 +1,5 @@
 //! Checkpoints that are changed outside of the store: the change is detected, and copies in the history keep their
-//! content.
+//! content, which restores bring back.
 
 use std::{
     fs,
@@ -11,8 +11,8 @@ use stackwright::{
     ErrorKind, Stack, StackSettings,
     event::EventPayload,
     operation::{Operation, OperationOptions},
-    runtime::Runtime,
-    store::FileStore,
+    runtime::{Runtime, Timestamp},
+    store::{FileStore, HistoryPoint},
 };
 use stackwright_testkit::wait::{Ended as _, Within as _};
 
@@ -156,4 +156,43 @@ async fn the_error_of_an_unreadable_changed_checkpoint_names_a_copy() {
         error.hints().iter().any(|hint| hint.contains(&newest)),
         "{error:?}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_time_restores_what_the_last_operation_before_it_has_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut last = stack(folder.path(), &[("a", "1")]).await;
+    assert_eq!(warnings(update(&last)).await, [""; 0]);
+    for values in [&[("a", "2")], &[("a", "3")]] {
+        last = stack(folder.path(), values).await;
+        assert_eq!(warnings(update(&last)).await, [""; 0]);
+    }
+    let records = fs::read_dir(folder.path().join(".pulumi/history/shop/dev")).unwrap();
+    let records = records.map(|entry| entry.unwrap().path());
+    let mut records: Vec<PathBuf> = records
+        .filter(|path| path.to_string_lossy().ends_with(".history.json"))
+        .collect();
+    records.sort();
+    for (path, time) in records.iter().zip([1000, 2000, 3000]) {
+        let mut record: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        record["endTime"] = time.into();
+        fs::write(path, record.to_string()).unwrap();
+    }
+    let input = async || {
+        let records = last.resources().await.unwrap();
+        let record = records.iter().find(|record| record.urn.name() == "a").unwrap();
+        format!("{:?}", record.inputs)
+    };
+    for (seconds, expected) in [(1500, "1"), (2999, "2"), (3000, "3"), (2000, "2")] {
+        let before = input().await;
+        let point = HistoryPoint::Time(Timestamp::from_second(seconds).unwrap());
+        last.restore(&point, true).await.unwrap();
+        assert_eq!(input().await, before, "a dry run changes nothing");
+        last.restore(&point, false).await.unwrap();
+        let found = input().await;
+        assert!(found.contains(&format!("{expected:?}")), "{seconds}: {found}");
+    }
+    let early = HistoryPoint::Time(Timestamp::from_second(999).unwrap());
+    let error = last.restore(&early, false).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
 }

@@ -140,3 +140,26 @@ async fn a_deployment_that_is_imported_into_a_new_stack_has_the_salt_of_the_sett
     let text = shop.text("Pulumi.dev.yaml");
     assert!(text.contains(salt), "{salt} {text}");
 }
+
+#[tokio::test]
+async fn a_settings_file_is_renamed_once_and_never_over_another_one() {
+    let shop = Shop::new(PROJECT, Arc::new(Base64Provider)).await;
+    shop.put("Pulumi.dev.yaml", "config:\n  shop:size: 3 # kept\n");
+    shop.project.rename_settings("dev", "live").await.unwrap();
+    let text = shop.text("Pulumi.live.yaml");
+    assert!(text.contains("# kept") && !shop.path("Pulumi.dev.yaml").exists());
+    shop.project.rename_settings("dev", "live").await.unwrap();
+    for other in ["Pulumi.dev.yaml", "Pulumi.dev.yml"] {
+        shop.put(other, "config:\n  shop:size: 4\n");
+        let error = shop.project.rename_settings("dev", "live").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        for name in [other, "Pulumi.live.yaml"] {
+            assert!(
+                error.message().contains(&shop.path(name).display().to_string()),
+                "{error}"
+            );
+        }
+        std::fs::remove_file(shop.path(other)).unwrap();
+    }
+    assert_eq!(shop.text("Pulumi.live.yaml"), text);
+}

@@ -64,13 +64,19 @@ impl Project {
     }
 
     /// Gives the settings file of a stack the stack's new name, unless it has that already.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] when there are files of both names.
     pub(super) async fn rename_settings(&self, from: &str, to: &str) -> Result<()> {
         if self.config_file().is_some() {
             return Ok(());
         }
         let (from, to) = (self.settings_text(from).await?, self.settings_text(to).await?);
-        if from.text.is_none() || to.text.is_some() {
+        if from.text.is_none() {
             return Ok(());
+        }
+        if to.text.is_some() {
+            return Err(from.beside(&to.path));
         }
         self.blocking(move || from.rename(&to)).await
     }

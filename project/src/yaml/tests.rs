@@ -226,6 +226,18 @@ const CHANGES: &[(&str, &str, Option<&str>, &str)] = &[
     ("a: {x: 1}\n", "a.z", Some("[true]"), "a: {x: 1, \"z\": [true]}\n"),
     ("a: {x: 1, y: 2}\n", "a.x", None, "a: {y: 2}\n"),
     ("a: {x: 1, y: 2}\n", "a.y", None, "a: {x: 1}\n"),
+    (
+        "a: {x: 1, # one\n  y: 2} # end\n",
+        "a.y",
+        None,
+        "a: {x: 1 # one\n  } # end\n",
+    ),
+    (
+        "a: [1 , # one\r\n  2]\r\n",
+        "a[1]",
+        None,
+        "a: [1 # one\r\n  ]\r\n",
+    ),
     ("a: {}\n", "a.x", Some("1"), "a:\n  x: 1\n"),
     // A list in block form.
     (

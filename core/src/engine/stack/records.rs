@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Stack;
 use crate::{
     error::{Error, ErrorKind, Result},
-    message::{Text, nearest_names, unknown_record},
+    message::{Text, nearest_urns, unknown_record},
     operation::{Adoption, Operation, OperationKind, OperationOptions, PendingWork, forget_pending},
     resource::ResourceState,
     state::{PendingEntry, ResourceGraph, Snapshot},
@@ -83,7 +83,7 @@ impl Stack {
             return Ok(Arc::clone(record));
         }
         let known = records.iter().map(|record| record.urn.as_str());
-        let near = nearest_names(urn, known, MAX_NEAREST);
+        let near = nearest_urns(urn, known, MAX_NEAREST);
         let library = format!("the stack '{}' has no resource with the URN '{urn}'", self.name());
         let text = Text::pair(unknown_record(urn, &near), library);
         let named = Urn::parse(urn).ok();

@@ -159,3 +159,51 @@ fn one_equal_input_is_no_probable_move_of_unlike_names() {
     let found = run(&[of("audit-logs")], &[of("audit-log")]);
     assert!(found.moves[0].confidence.unwrap() >= MIN_ACCEPTED_CONFIDENCE);
 }
+
+/// A component with another below it, and two resources below that, all named after the component at the top.
+fn nested(name: &str) -> [ResourceState; 4] {
+    let site = record(BOX, name, None, &[]);
+    let net = record(BOX, &format!("{name}-net"), Some(&site), &[]);
+    let thing = |end: &str, inputs: &[(&str, PropertyValue)]| {
+        record(THING, &format!("{name}-{end}"), Some(&net), inputs)
+    };
+    let first = thing("a", &[("text", "hush-hush".into()), ("size", 1.0.into())]);
+    let second = thing("b", &[("text", "bb".into())]);
+    [site, net, first, second]
+}
+
+#[test]
+fn what_is_named_after_a_component_further_above_is_found_with_confidence() {
+    let found = run(&nested("main"), &nested("prime"));
+    assert_eq!(
+        names(&found),
+        [
+            ("main-a", "prime-a", 0),
+            ("main-b", "prime-b", 0),
+            ("main", "prime", 1)
+        ]
+    );
+    let is_accepted = |it: &crate::event::SuggestedMove| {
+        it.confidence
+            .is_some_and(|confidence| confidence >= MIN_ACCEPTED_CONFIDENCE)
+    };
+    assert!(found.moves.iter().all(is_accepted), "{found:?}");
+}
+
+#[test]
+fn an_accepted_alias_of_a_component_lowers_no_confidence_of_what_is_below_it() {
+    let (olds, news) = (nested("main"), nested("prime"));
+    let whole = run(&olds, &news);
+    let kept = [
+        (olds[0].clone(), news[0].clone()),
+        (olds[1].clone(), news[1].clone()),
+    ];
+    let found = run_with_kept(&olds[2..], &news[2..], &kept);
+    assert_eq!(
+        names(&found),
+        [("main-a", "prime-a", 0), ("main-b", "prime-b", 0)]
+    );
+    for (with_alias, without) in found.moves.iter().zip(&whole.moves) {
+        assert_eq!(with_alias, without);
+    }
+}

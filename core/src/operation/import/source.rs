@@ -1,6 +1,6 @@
 //! The source code of imported resources.
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use semver::Version;
@@ -18,8 +18,10 @@ use crate::{
     },
     message::Language,
     operation::{OperationRun, prepare::Prepared},
+    property::{PropertyMap, PropertyValue},
     provider::{ProviderSpec, SchemaRequest, settings::ProviderSettings},
     resource::{ProviderReference, ResourceState},
+    secrets::Redactor,
     state::PriorState,
     urn::Urn,
 };
@@ -39,6 +41,9 @@ pub(super) async fn generate(
     let schemas = schemas(run, &known, settled).await;
     for resource in &mut report.resources {
         mark_secrets(resource, &schemas);
+        for properties in [&mut resource.inputs, &mut resource.outputs] {
+            *properties = known_marked(properties, run.events.redactor());
+        }
     }
     let packages = rows.iter().zip(settled);
     let packages: Vec<_> = packages
@@ -74,6 +79,28 @@ fn mark_secrets(resource: &mut ImportedResource, schemas: &[PackageSchema]) {
     if let Some(schema) = schemas.iter().find(|schema| schema.name == package) {
         resource.inputs = schema.marked(member, &resource.inputs);
         resource.outputs = schema.marked(member, &resource.outputs);
+    }
+}
+
+/// Returns properties in which each text with a secret of the operation is a secret: a provider may repeat what its own
+/// configuration has.
+fn known_marked(properties: &PropertyMap, redactor: &Redactor) -> PropertyMap {
+    let entries = properties.iter();
+    let marked = entries.map(|(name, value)| (name.to_owned(), with_known_marks(value, redactor)));
+    marked.collect()
+}
+
+fn with_known_marks(value: &PropertyValue, redactor: &Redactor) -> PropertyValue {
+    match value {
+        PropertyValue::String(text) if matches!(redactor.scrub(text), Cow::Owned(_)) => {
+            PropertyValue::secret(value.clone())
+        }
+        PropertyValue::Array(values) => {
+            let values = values.iter().map(|value| with_known_marks(value, redactor));
+            PropertyValue::from(values.collect::<Vec<_>>())
+        }
+        PropertyValue::Object(map) => PropertyValue::from(known_marked(map, redactor)),
+        _ => value.clone(),
     }
 }
 
@@ -336,5 +363,30 @@ fn set_plugin(declaration: &mut Declaration, record: &ResourceState) {
     // A key of this name among the inputs is the user's own.
     if !declaration.inputs.contains_key("pluginDownloadURL") {
         declaration.download_url = settings.download_url;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_repeat_a_known_secret_are_secrets_at_any_depth() {
+        let redactor = Redactor::new();
+        redactor.learn(["prov-token-xyz"]);
+        let properties = |hidden: &dyn Fn(PropertyValue) -> PropertyValue| -> PropertyMap {
+            let url = hidden("https://prov-token-xyz@host".into());
+            let inner: PropertyMap = [("url", url)].into_iter().collect();
+            let list = vec![hidden("prov-token-xyz".into()), "other".into()];
+            let entries = [
+                ("size", PropertyValue::from(3.0)),
+                ("plain", "text".into()),
+                ("list", list.into()),
+                ("inner", inner.into()),
+            ];
+            entries.into_iter().collect()
+        };
+        let read = properties(&|value| value);
+        assert_eq!(known_marked(&read, &redactor), properties(&PropertyValue::secret));
     }
 }

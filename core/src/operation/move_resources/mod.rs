@@ -16,8 +16,8 @@ use crate::{
         integrity,
     },
     store::{
-        BothLocks, LoadedStack, Moving, Rekeying, Settled, StackSession, StackStorage, is_one_store,
-        refuse_renaming,
+        BothLocks, LoadedStack, Moving, Rekeying, Settled, StackSession, StackStorage, is_in_memory,
+        is_one_store, refuse_renaming,
     },
 };
 
@@ -59,6 +59,7 @@ pub(crate) async fn move_resources(
         let present = arrival.as_ref().map_or(&empty, |arrival| &arrival.snapshot);
         let moved = moved(to, &loaded.snapshot, present, edit)?;
         let mut report = reported(moved.report, &loaded, arrival.as_ref());
+        warn_of_memory(&mut report, from, to);
         (report.source.dry_run, report.destination.dry_run) = (true, true);
         return Ok(report);
     }
@@ -119,6 +120,7 @@ async fn move_locked(source: &StackContext, destination: &StackContext, edit: &M
     }
     let moved = moved(to, &loaded.snapshot, &present, edit)?;
     let mut report = reported(moved.report, &loaded, Some(&arrival));
+    warn_of_memory(&mut report, from, to);
     let (mut left, mut arrived) = (moved.source, moved.destination);
     let mut current = loaded.snapshot.clone();
     // A journal that a crash left becomes the checkpoint first.
@@ -203,6 +205,16 @@ fn reported(mut report: MoveReport, source: &LoadedStack, destination: Option<&L
         warn(&mut report.destination, &destination.warnings);
     }
     report
+}
+
+/// Warns of a destination whose state ends with the process.
+fn warn_of_memory(report: &mut MoveReport, from: &StackStorage, to: &StackStorage) {
+    if is_in_memory(to) && !is_one_store(from, to) {
+        report.destination.warnings.push(format!(
+            "the state of stack '{}' is in memory: the resources are in no other state, until the document of export_deployment() is kept",
+            to.name()
+        ));
+    }
 }
 
 #[cfg(test)]

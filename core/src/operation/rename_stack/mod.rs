@@ -14,7 +14,9 @@ use crate::{
         edit::{EditReport, Edited, SettingsEdit, rename_stack as rename_urns},
         integrity,
     },
-    store::{LoadedStack, Rekeying, Rename, StackSession, StackStorage, refuse_renaming},
+    store::{
+        LoadedStack, Rekeying, Rename, StackSession, StackStorage, refuse_former_config, refuse_renaming,
+    },
 };
 
 /// Gives a stack another name, and returns it with what happens to the records. What the source of its configuration keeps gets
@@ -98,7 +100,7 @@ async fn rename_locked(stack: &StackContext, from: &StackStorage, to: &StackStor
     }
 }
 
-/// Refuses a stack with an unfinished change of its secrets manager, and a name that is taken. Returns the source of the
+/// Refuses a stack with an unfinished change of its secrets manager or renaming of its configuration, and a name that is taken. Returns the source of the
 /// configuration when it keeps something under the former name.
 async fn check_target<'a>(
     stack: &'a StackContext,
@@ -108,6 +110,7 @@ async fn check_target<'a>(
     if Rekeying::of(from).await?.is_some() {
         return Err(unfinished(from));
     }
+    refuse_former_config(from, to).await?;
     if to.exists().await? {
         return Err(exists(to));
     }

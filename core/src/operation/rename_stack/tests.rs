@@ -213,10 +213,56 @@ async fn a_configuration_that_cannot_be_renamed_is_renamed_when_the_stack_is_nex
         ..Selection::default()
     };
     bare.edit(&StateEdit::Protect(all), false).await.unwrap();
+    for dry_run in [true, false] {
+        let error = bare.rename_stack("more", dry_run).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.message().contains("before its configuration"), "{error:?}");
+        assert!(error.hints()[0].contains("opening 'shop/live'"), "{error:?}");
+    }
     assert_eq!(settings.names(), ["dev"]);
     select(Some(&settings)).await.unwrap();
     assert_eq!(settings.names(), ["live"]);
     assert_eq!(notes(&store).await, 0);
+}
+
+#[tokio::test]
+async fn the_configuration_of_a_removed_stack_does_not_become_that_of_the_next_one_with_its_name() {
+    let settings = Settings::of(&["dev"]);
+    let (store, stack) = created(&settings).await;
+    settings.refuses.store(true, Ordering::SeqCst);
+    stack.rename_stack("live", false).await.unwrap_err();
+    settings.refuses.store(false, Ordering::SeqCst);
+    let bare = async |opening| {
+        open(Arc::clone(&store), None, "shop/live", opening)
+            .await
+            .unwrap()
+    };
+    bare(Opening::Select).await.remove(true).await.unwrap();
+    bare(Opening::Create).await;
+    let dev = open(Arc::clone(&store), Some(&settings), "shop/dev", Opening::Select).await;
+    assert_eq!(dev.map(drop).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(
+        (settings.names(), notes(&store).await),
+        (vec!["dev".to_owned()], 0)
+    );
+}
+
+#[tokio::test]
+async fn a_stack_gets_the_name_back_that_its_configuration_has_still() {
+    let settings = Settings::of(&["dev"]);
+    let (store, stack) = created(&settings).await;
+    settings.refuses.store(true, Ordering::SeqCst);
+    stack.rename_stack("live", false).await.unwrap_err();
+    let bare = open(Arc::clone(&store), None, "shop/live", Opening::Select);
+    bare.await.unwrap().rename_stack("dev", false).await.unwrap();
+    settings.refuses.store(false, Ordering::SeqCst);
+    open(Arc::clone(&store), Some(&settings), "shop/dev", Opening::Select)
+        .await
+        .unwrap();
+    assert_eq!(
+        (settings.names(), notes(&store).await),
+        (vec!["dev".to_owned()], 0)
+    );
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    message::{Text, nearest_names, unknown_record},
+    message::{Text, nearest_urns, unknown_record},
     resource::ResourceState,
     urn::Urn,
 };
@@ -115,7 +115,7 @@ impl<'a> Positions<'a> {
     /// Returns the URNs that are similar to an unknown one, the nearest first.
     fn near(&self, unknown: &Urn) -> Vec<&'a str> {
         let known = self.records.iter().map(|record| record.urn.as_str());
-        nearest_names(unknown.as_str(), known, MAX_HINTS)
+        nearest_urns(unknown.as_str(), known, MAX_HINTS)
     }
 }
 

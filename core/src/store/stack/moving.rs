@@ -27,6 +27,15 @@ const MAX_NAMED: usize = 20;
 
 /// The beginning of the URLs of stores in folders.
 const FILE_URL: &str = "file://";
+/// The beginnings of the URLs that name the same store in every process.
+const SHARED_URLS: [&str; 6] = [
+    FILE_URL,
+    "s3://",
+    "gs://",
+    "azblob://",
+    "postgres://",
+    "postgresql://",
+];
 /// The URL of every store in memory.
 const MEMORY_URL: &str = "memory://";
 
@@ -310,12 +319,17 @@ impl Moving {
     pub(crate) fn unfinished(&self) -> Error {
         let text = format!("a move of resources {} was interrupted", self.described());
         let error = Error::new(ErrorKind::Conflict, text);
+        let can_open = |place: &Place| place.store.starts_with(FILE_URL);
+        let finishing = match can_open(&self.from) && can_open(&self.to) {
+            true => {
+                "opening one of both stacks again while both stores are there, or another move between them, finishes it"
+            }
+            false => "another move between them finishes it",
+        };
         match self.one_store {
             true => error.with_hint("opening one of both stacks again finishes it"),
             false => error
-                .with_hint(
-                    "opening one of both stacks again while both stores are there, or another move between them, finishes it",
-                )
+                .with_hint(finishing)
                 .with_hint(format!(
                     "where the stores have other places now, the notes {} and {} describe the move: once they are removed, both stacks \
                      open, and delete_resources() removes the records that are in both from one of them",
@@ -395,8 +409,18 @@ async fn is_absent(storage: &StackStorage) -> Result<bool> {
     Ok(!storage.exists().await? && storage.store.list(STACKS).await?.is_empty())
 }
 
-/// Returns whether two stacks are in one store. Each store in memory is another one.
+/// Returns whether two stacks are in one store. Each store in memory is another one, and so can be each of the host's own.
 pub(crate) fn is_one_store(one: &StackStorage, other: &StackStorage) -> bool {
     let (one, other) = (&one.store, &other.store);
-    Arc::ptr_eq(one, other) || (one.url().starts_with(FILE_URL) && one.url() == other.url())
+    Arc::ptr_eq(one, other) || (one.url() == other.url() && names_one_store(&one.url()))
+}
+
+/// Returns whether a stack ends with the process.
+pub(crate) fn is_in_memory(storage: &StackStorage) -> bool {
+    storage.store.url() == MEMORY_URL
+}
+
+/// Returns whether all stores with this URL are one.
+fn names_one_store(url: &str) -> bool {
+    SHARED_URLS.iter().any(|beginning| url.starts_with(beginning))
 }

@@ -45,7 +45,11 @@ impl StackTags<'_> {
                 .map_err(|error| Error::internal(format!("tags are no JSON: {error}")))?;
             match self.0.store.put(&key, bytes.into(), condition).await {
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
-                written => return written.map(|_| before.is_some()),
+                written => {
+                    written?;
+                    self.refuse_gone().await?;
+                    return Ok(before.is_some());
+                }
             }
         }
         Err(Error::new(
@@ -57,10 +61,23 @@ impl StackTags<'_> {
         ))
     }
 
+    /// Takes tags back that were written after the stack was removed, or had another name.
+    async fn refuse_gone(&self) -> Result<()> {
+        if self.0.exists().await? {
+            return Ok(());
+        }
+        self.0.store.delete(&self.0.name.tags()).await?;
+        Err(self.not_found())
+    }
+
+    fn not_found(&self) -> Error {
+        let message = format!("no stack named '{}' found", self.0.name);
+        Error::new(ErrorKind::NotFound, message)
+    }
+
     async fn read(&self) -> Result<(BTreeMap<String, String>, Option<Object>)> {
         if !self.0.exists().await? {
-            let message = format!("no stack named '{}' found", self.0.name);
-            return Err(Error::new(ErrorKind::NotFound, message));
+            return Err(self.not_found());
         }
         let object = self.0.store.get(&self.0.name.tags()).await?;
         let tags = match &object {

@@ -287,7 +287,7 @@ impl<'source> Changes<'source> {
         if let [index] = removed[..] {
             match parts.get(index + 1) {
                 Some(next) => self.put(parts[index].start..next.start, ""),
-                None => self.put(parts[index - 1].end..parts[index].end, ""),
+                None => self.take_last(parts[index - 1].end, parts[index].clone()),
             }
         }
         let lead = &self.source[place.start..parts[0].start];
@@ -301,6 +301,20 @@ impl<'source> Changes<'source> {
             self.put(end..end, text);
         }
         true
+    }
+
+    /// Removes the last part inside brackets, and the comma before it. A comment between both stays, as it can be that of the part
+    /// before.
+    fn take_last(&mut self, previous: usize, part: Range<usize>) {
+        let between = &self.source[previous..part.start];
+        let comma = between.find(',').filter(|comma| !between[..*comma].contains('#'));
+        match comma.filter(|_| between.contains('#')) {
+            Some(comma) => {
+                self.put(previous..previous + comma + 1, "");
+                self.put(part, "");
+            }
+            None => self.put(previous..part.end, ""),
+        }
     }
 
     /// Writes a value anew.

@@ -20,6 +20,9 @@ use crate::{
     },
 };
 
+/// The limit of attempts to move tags that other writers change.
+const MAX_TAG_ATTEMPTS: usize = 16;
+
 /// The note of a renaming that has begun.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -62,6 +65,15 @@ impl Renaming {
                 format!("the note {key} of an interrupted renaming cannot be read: {error}"),
             )
         })
+    }
+
+    /// Returns whether this is another note of a renaming, or the same one.
+    fn is_stage_of(&self, other: &Self) -> bool {
+        let stage = Self {
+            stored: other.stored,
+            ..self.clone()
+        };
+        stage == *other
     }
 
     /// Returns both names in the store of a stack.
@@ -111,6 +123,40 @@ pub(crate) async fn refuse_renaming(storage: &StackStorage, except: Option<&Stac
     Err(Error::new(ErrorKind::Conflict, text).with_hint(format!(
         "opening '{from}' or '{to}' again undoes it, or finishes it"
     )))
+}
+
+/// Refuses to rename a stack again whose configuration has the name before: a second note would replace the one that finishes it.
+/// A renaming back to that name is accepted.
+///
+/// # Errors
+/// [`ErrorKind::Conflict`] for such a stack; [`ErrorKind::State`] for a note that cannot be read.
+pub(crate) async fn refuse_former_config(storage: &StackStorage, to: &StackStorage) -> Result<()> {
+    let name = storage.name.to_string();
+    let is_left =
+        |renaming: &Renaming| renaming.stored && renaming.to == name && renaming.from != to.name.to_string();
+    let Some(renaming) = Renaming::of(storage).await?.filter(is_left) else {
+        return Ok(());
+    };
+    let text = format!(
+        "the renaming of stack '{}' to '{name}' was interrupted before its configuration had the new name",
+        renaming.from
+    );
+    Err(Error::new(ErrorKind::Conflict, text).with_hint(finishing(&renaming.from, &name)?))
+}
+
+/// Returns how the configuration of a renamed stack gets the new name, too.
+fn finishing(from: &str, to: &str) -> Result<String> {
+    Ok(
+        match StackName::parse(from)?.project() == StackName::parse(to)?.project() {
+            true => {
+                format!("opening '{to}' with its project folder finishes the renaming of its configuration")
+            }
+            // A folder opens the stacks of its own project alone.
+            false => format!(
+                "select_stack() of '{from}' with its project folder finishes the renaming of its configuration, and finds no stack then"
+            ),
+        },
+    )
 }
 
 /// A renaming of a stack: its former and its new name, in one store.
@@ -250,10 +296,10 @@ impl<'a> Rename<'a> {
         let Self { from, to } = self;
         let (old, new) = (from.hash().await?, to.hash().await?);
         if renaming.stored {
-            // A stack that was created under the former name since is another one.
+            // The note under the new name goes with its stack. A stack that was created under the former name since is another one.
             return match new {
-                Some(_) => self.rename_config(source).await,
-                None => self.forget().await,
+                Some(_) if self.has_both(&renaming).await? => self.rename_config(source).await,
+                _ => self.forget().await,
             };
         }
         match (old, new) {
@@ -274,6 +320,9 @@ impl<'a> Rename<'a> {
                 // Both notes precede the copies. What the new name has with one of them is no copy.
                 if self.has_both(&renaming).await? {
                     remove_beside(to).await?;
+                    for (_, copy) in self.equal_backups().await? {
+                        to.store.delete(&copy).await?;
+                    }
                     for copy in renaming.orphans.values() {
                         to.store.delete(copy).await?;
                     }
@@ -284,10 +333,12 @@ impl<'a> Rename<'a> {
         }
     }
 
-    /// Returns whether both names have the note of a renaming.
+    /// Returns whether both names have the note of a renaming, in any stage.
     async fn has_both(&self, renaming: &Renaming) -> Result<bool> {
-        let is_noted =
-            async |side: &StackStorage| Ok::<_, Error>(Renaming::of(side).await?.as_ref() == Some(renaming));
+        let is_noted = async |side: &StackStorage| {
+            let noted = Renaming::of(side).await?;
+            Ok::<_, Error>(noted.is_some_and(|noted| noted.is_stage_of(renaming)))
+        };
         Ok(is_noted(self.from).await? && is_noted(self.to).await?)
     }
 
@@ -347,19 +398,14 @@ impl<'a> Rename<'a> {
         for ending in CHECKPOINT_ENDINGS {
             store.delete(&name.checkpoint(ending)).await?;
         }
-        for (backup, copy) in self.backups() {
-            let is_copied = match (store.get(&backup).await?, store.get(&copy).await?) {
-                (Some(backup), Some(copy)) => backup.bytes == copy.bytes,
-                _ => false,
-            };
-            if is_copied {
-                store.delete(&backup).await?;
-            }
+        for (backup, _) in self.equal_backups().await? {
+            store.delete(&backup).await?;
         }
         store.delete(&name.journal()).await?;
         for orphan in renaming.orphans.keys() {
             store.delete(orphan).await?;
         }
+        self.carry_tags().await?;
         remove_beside(self.from).await?;
         if !renaming.config {
             return self.forget().await;
@@ -372,25 +418,37 @@ impl<'a> Rename<'a> {
         self.rename_config(source).await
     }
 
+    /// Moves tags that were set while the others were copied.
+    async fn carry_tags(&self) -> Result<()> {
+        let (store, from, to) = (&self.from.store, self.from.name.tags(), self.to.name.tags());
+        for _ in 0..MAX_TAG_ATTEMPTS {
+            let Some(tags) = store.get(&from).await? else {
+                return Ok(());
+            };
+            if store.get(&to).await?.is_none_or(|copy| copy.bytes != tags.bytes) {
+                store.put(&to, tags.bytes, Condition::Any).await?;
+            }
+            match store.delete_version(&from, &tags.version).await {
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                removed => return removed,
+            }
+        }
+        let text = format!(
+            "the tags of stack '{}' are changed by others all the time",
+            self.from.name
+        );
+        Err(Error::new(ErrorKind::Conflict, text))
+    }
+
     /// Renames what the source of the configuration keeps. Without a source, that is left to the next opening with one.
     async fn rename_config(&self, source: Option<&dyn ConfigSource>) -> Result<()> {
         let Some(source) = source else {
             return Ok(());
         };
         let (from, to) = (&self.from.name, &self.to.name);
+        let hint = finishing(&from.to_string(), &to.to_string())?;
         let renamed = source.rename(from.stack(), to.stack()).await;
-        renamed.map_err(|error| {
-            error.with_hint(match from.project() == to.project() {
-                true => format!(
-                    "the stack has its new name; opening '{to}' with its project folder finishes the renaming of its configuration"
-                ),
-                // A folder opens the stacks of its own project alone.
-                false => format!(
-                    "the stack has its new name; select_stack() of '{from}' with its project folder finishes the renaming of its \
-                     configuration, and finds no stack then"
-                ),
-            })
-        })?;
+        renamed.map_err(|error| error.with_hint(format!("the stack has its new name; {hint}")))?;
         self.forget().await
     }
 
@@ -399,6 +457,20 @@ impl<'a> Rename<'a> {
     async fn forget(&self) -> Result<()> {
         forget_note(self.to).await?;
         forget_note(self.from).await
+    }
+
+    /// Returns the keys of [`Self::backups`] that have the same content under both names.
+    async fn equal_backups(&self) -> Result<Vec<(String, String)>> {
+        let store = &self.from.store;
+        let mut equal = Vec::new();
+        for (backup, copy) in self.backups() {
+            if let (Some(one), Some(other)) = (store.get(&backup).await?, store.get(&copy).await?)
+                && one.bytes == other.bytes
+            {
+                equal.push((backup, copy));
+            }
+        }
+        Ok(equal)
     }
 
     /// Returns the keys of the copies of previous checkpoints, under both names.
@@ -410,11 +482,14 @@ impl<'a> Rename<'a> {
     }
 }
 
-/// Removes history and tags of a name.
+/// Removes history and tags of a name. Files in the folder of the history that are no part of it stay.
 async fn remove_beside(storage: &StackStorage) -> Result<()> {
     let StackStorage { store, name, .. } = storage;
+    let stem = name.history_stem();
     for object in store.list(&name.history()).await? {
-        store.delete(&object.key).await?;
+        if object.key.starts_with(&stem) {
+            store.delete(&object.key).await?;
+        }
     }
     store.delete(&name.tags()).await?;
     store.tidy(&name.history()).await;

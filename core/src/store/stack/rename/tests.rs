@@ -115,11 +115,12 @@ async fn after_a_crash_at_any_write_the_next_opening_of_either_name_leaves_one_w
                 assert!(is_new != is_old, "{place}");
                 let left = keys(&store).await;
                 if is_old {
-                    // A copy of the previous checkpoint and the note may stay under the other name.
+                    // The note may stay under the other name.
                     assert!(!notes(&left, "dev"), "{place}");
-                    let may_stay =
-                        |key: &String| key.ends_with("live.json.bak") || key.ends_with(".renaming");
-                    let left: BTreeSet<_> = left.into_iter().filter(|key| !may_stay(key)).collect();
+                    let left: BTreeSet<_> = left
+                        .into_iter()
+                        .filter(|key| !key.ends_with(".renaming"))
+                        .collect();
                     assert_eq!(left, before, "{place}");
                     rename(Arc::clone(&store)).await.unwrap();
                 } else {
@@ -240,4 +241,43 @@ async fn a_note_under_the_former_name_alone_removes_no_history_of_the_new_name()
     let left = store.list(".pulumi/history/shop/live/").await.unwrap();
     assert_eq!(left.len(), 2, "{left:?}");
     assert!(store.get(&dev.name().renaming()).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn tags_that_are_set_while_the_stack_is_renamed_have_its_new_name() {
+    let store = with_stack().await;
+    let (from, to) = (
+        storage(Arc::clone(&store), "shop/dev"),
+        storage(Arc::clone(&store), "shop/live"),
+    );
+    rename(Arc::new(FaultyStore::new(
+        Arc::clone(&store),
+        Fault::DeathAfter,
+        9,
+    )))
+    .await
+    .unwrap_err();
+    assert!(to.exists().await.unwrap(), "the state has both names");
+    store
+        .put(&from.name().tags(), "{}".into(), Condition::Any)
+        .await
+        .unwrap();
+    from.tags().change("owner", Some("me")).await.unwrap();
+    settle_renaming(&to, None).await.unwrap();
+    assert_eq!(to.tags().all().await.unwrap()["owner"], "me");
+    let error = from.tags().change("owner", Some("you")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(store.get(&from.name().tags()).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn files_in_the_folder_of_the_history_that_are_no_part_of_it_stay() {
+    let store = with_stack().await;
+    let foreign = ".pulumi/history/shop/dev/notes.txt";
+    store
+        .put(foreign, "mine".into(), Condition::Absent)
+        .await
+        .unwrap();
+    rename(Arc::clone(&store)).await.unwrap();
+    assert!(store.get(foreign).await.unwrap().is_some());
 }
