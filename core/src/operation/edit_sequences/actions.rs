@@ -23,9 +23,19 @@ pub(super) struct Change {
     flag: bool,
 }
 
+/// The number of kinds of changes.
+const KINDS: u8 = 18;
+
+impl Change {
+    /// Returns the change of each kind to the same records.
+    pub(super) fn of_each_kind(&self) -> impl Iterator<Item = Self> {
+        (0..KINDS).map(|kind| Self { kind, ..self.clone() })
+    }
+}
+
 pub(super) fn change() -> impl Strategy<Value = Change> {
     let parts = (
-        0_u8..18,
+        0..KINDS,
         any::<bool>(),
         any::<sample::Index>(),
         any::<sample::Index>(),

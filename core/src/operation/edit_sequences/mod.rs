@@ -377,10 +377,10 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(32))]
+    #![proptest_config(config(64))]
 
     #[test]
-    fn edits_are_whole_after_faults_at_each_write(
+    fn edits_of_each_kind_are_whole_after_faults_at_each_write(
         seeds in collection::vec(seed(), 1..5),
         others in collection::vec(seed(), 0..3),
         extras in collection::vec(extra(), 0..3),
@@ -392,7 +392,10 @@ proptest! {
         run(async {
             let mut world = World::new([&seeds, &others], &extras, shape).await;
             world.record(usize::from(change.of_other)).await;
-            play_all_faults(&world, &change, kinds, twice).await
+            for (change, kinds) in change.of_each_kind().zip(kinds..) {
+                play_all_faults(&world, &change, kinds, twice).await?;
+            }
+            Ok(())
         })?;
     }
 }
