@@ -92,7 +92,7 @@ export class Resource<Outputs extends object = PropertyMap> implements PromiseLi
 
     /**
      * Returns one output; a resource that uses it depends on this one. An output that the resource does not have is `null`, as
-     * are those that a provider leaves out; in previews it is unknown.
+     * are those that a provider leaves out; in previews it is unknown, and so is each output of a resource that failed.
      */
     get<Name extends string & keyof Outputs>(name: Name): Output<Outputs[Name]> {
         return this.#output((registered) => {
@@ -100,7 +100,7 @@ export class Resource<Outputs extends object = PropertyMap> implements PromiseLi
             if (value !== undefined) {
                 return value;
             }
-            return registered.unknown || this.dryRun ? new Unknown() : null;
+            return registered.unknown || registered.failed || this.dryRun ? new Unknown() : null;
         }, name) as Output<Outputs[Name]>;
     }
 

@@ -11,9 +11,10 @@ use crate::{
         context::Context,
         deleted_with::DeletedSet,
         deletions::deletes_thing,
-        dependents::{Dependent, dependents_to_replace},
+        dependents::{Dependent, DependentKind, dependents_to_replace},
         diff::Difference,
         registration::{Next, Registering},
+        replacements::Replacements,
         steps::create_after_delete,
         targets::refuse_lost_provider,
     },
@@ -54,6 +55,7 @@ pub(super) async fn delete_first(
         hosts,
         dependents: &dependents,
         reservation,
+        replacements: &context.replacements,
     };
     if let Err(failure) = deletions.run(&run.executor).await {
         return run.after_failure(&failure, &new).map(Next::Answer);
@@ -70,6 +72,7 @@ struct OrderedDeletions<'a> {
     hosts: Vec<Option<usize>>,
     dependents: &'a [Dependent],
     reservation: Reservation<'a>,
+    replacements: &'a Replacements,
 }
 
 impl OrderedDeletions<'_> {
@@ -105,7 +108,10 @@ impl OrderedDeletions<'_> {
     /// Releases the dependent at an index as deleted.
     fn release(&mut self, place: usize) {
         if let Some(index) = place.checked_sub(ROOT + 1) {
-            let Dependent { record, keys } = &self.dependents[index];
+            let Dependent { record, keys, kind } = &self.dependents[index];
+            if *kind == DependentKind::ReplacedNow {
+                self.replacements.forget(record.id);
+            }
             self.reservation.release(record, Some(keys.clone()));
         }
     }
@@ -135,10 +141,11 @@ fn deleted_set<'a>(root: &'a StateRef, dependents: &'a [Dependent], ignore_prote
     if !root.state.pending_replacement && deletes_thing(&root.state, StepOp::DeleteReplaced, ignore_protect) {
         deleted.insert(&root.state, false);
     }
-    for Dependent { record, .. } in dependents {
+    for Dependent { record, kind, .. } in dependents {
         let state = &record.state;
-        if deletes_thing(state, deletion_op(state), ignore_protect) {
-            deleted.insert(state, state.delete);
+        // What this run has replaced has a deletion of its own, for which nothing else stands.
+        if *kind != DependentKind::ReplacedNow && deletes_thing(state, deletion_op(*kind), ignore_protect) {
+            deleted.insert(state, *kind == DependentKind::OldCopy);
         }
     }
     deleted
@@ -151,11 +158,12 @@ async fn deletion_of(
     deleted: &DeletedSet<'_>,
     is_hosted: bool,
 ) -> Result<Option<Step>, RunEnded> {
-    let Dependent { record, keys } = dependent;
-    let op = deletion_op(&record.state);
+    let Dependent { record, kind, keys } = dependent;
+    let op = deletion_op(*kind);
     let detail = StepDetail {
-        replacing: op == StepOp::DeleteReplaced,
-        deleted_with_gone: deleted.has_host_of(&record.state, record.state.delete),
+        replacing: *kind == DependentKind::InUse,
+        deleted_with_gone: *kind != DependentKind::ReplacedNow
+            && deleted.has_host_of(&record.state, *kind == DependentKind::OldCopy),
         is_cascaded: is_hosted,
         ..StepDetail::default()
     };
@@ -191,12 +199,11 @@ async fn deletion(
     Ok(step.map(|step| step.with_provider(provider).with_detail(detail)))
 }
 
-/// Decides how a dependent is deleted: without replacement if it is an old copy.
-fn deletion_op(state: &ResourceState) -> StepOp {
-    if state.delete {
-        StepOp::Delete
-    } else {
-        StepOp::DeleteReplaced
+/// Decides how a dependent is deleted: without replacement if it is an old copy of an earlier run.
+const fn deletion_op(kind: DependentKind) -> StepOp {
+    match kind {
+        DependentKind::OldCopy => StepOp::Delete,
+        DependentKind::InUse | DependentKind::ReplacedNow => StepOp::DeleteReplaced,
     }
 }
 

@@ -228,6 +228,8 @@ fn refuse_hooked(context: &Context, pending: &[PendingDeletion]) -> crate::error
     if refused.is_empty() {
         return Ok(());
     }
+    // The order of the records depends on the timing of the operations before.
+    refused.sort();
     let message = Message::DeleteHooksWithoutProgram { resources: &refused };
     Err(Error::new(ErrorKind::Failed, message))
 }

@@ -114,12 +114,26 @@ impl Generator {
 
     /// Waits until the claimed record is neither being adopted nor reserved by a delete-before-replace; returns the
     /// replaced properties if that has deleted it.
-    pub(super) async fn begin(&self, urn: &Urn, old: &StateRef) -> Result<Option<Vec<String>>, RunEnded> {
-        let Context { claims, adoption, .. } = &self.context;
+    pub(super) async fn begin(
+        &self,
+        urn: &Urn,
+        old: &StateRef,
+        goal: &Goal,
+    ) -> Result<Option<Vec<String>>, RunEnded> {
+        let Context {
+            claims,
+            adoption,
+            run,
+            ..
+        } = &self.context;
         if claims.is_adopted(old.id) {
             drop(adoption.lock().await);
         }
-        claims.begin(urn, old).await
+        let provider = ProviderReference::parse(&goal.provider).ok();
+        let provider = provider.and_then(|reference| self.registry().get(&reference));
+        let may_wait = run.executor.options().waits_for_registrations
+            || provider.is_some_and(|provider| provider.waits_for_registrations);
+        claims.begin(urn, old, may_wait).await
     }
 
     /// Finds the steps that bring a resource to its goal. `skipped` is the answer when the registration is not tried.
@@ -136,7 +150,7 @@ impl Generator {
             return checked.map(Next::Answer);
         }
         let mut recreating = match &old {
-            Some(old) => self.begin(&urn, old).await?,
+            Some(old) => self.begin(&urn, old, &goal).await?,
             None => None,
         };
 

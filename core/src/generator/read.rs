@@ -60,7 +60,7 @@ impl Generator {
             resolve_former_urns(context, &mut goal);
         }
         let old = match old {
-            Some(old) => Some(self.unreserved(&urn, old).await?),
+            Some(old) => Some(self.unreserved(&urn, old, &goal).await?),
             None => None,
         };
         let provider = context.providers.of_goal(&urn, &goal).await?;
@@ -99,8 +99,8 @@ impl Generator {
     }
 
     /// Waits until no delete-before-replace reserves a record. One that was deleted then is a pending replacement.
-    async fn unreserved(&self, urn: &Urn, mut old: StateRef) -> Result<StateRef, RunEnded> {
-        if self.begin(urn, &old).await?.is_some() {
+    async fn unreserved(&self, urn: &Urn, mut old: StateRef, goal: &Goal) -> Result<StateRef, RunEnded> {
+        if self.begin(urn, &old, goal).await?.is_some() {
             let mut state = ResourceState::clone(&old.state);
             state.pending_replacement = true;
             old.state = Arc::new(state);

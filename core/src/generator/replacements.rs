@@ -1,4 +1,4 @@
-//! The old copies of the resources that this run has replaced; they are deleted at its end.
+//! The old copies of the resources that this run has replaced; they are deleted at its end, or before what they depend on.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,6 +23,18 @@ impl Replacements {
     pub(super) fn copy_of(&self, id: StateId) -> Option<StateRef> {
         let replaced = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         replaced.iter().find(|copy| copy.id == id).map(as_copy)
+    }
+
+    /// Returns whether the old copy of a record exists.
+    pub(super) fn contains(&self, id: StateId) -> bool {
+        let replaced = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        replaced.iter().any(|copy| copy.id == id)
+    }
+
+    /// Removes an old copy that was deleted before the end of the run.
+    pub(super) fn forget(&self, id: StateId) {
+        let mut replaced = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        replaced.retain(|copy| copy.id != id);
     }
 
     /// Returns the identities of all old copies.

@@ -185,10 +185,14 @@ pub struct Registered {
 
 impl Registered {
     /// Returns an output as an input of other resources, which then depend on what it comes from; `None` when the resource
-    /// does not have it.
+    /// does not have it. Each output of a resource that does not exist, because it failed or was skipped, is unknown.
     #[must_use]
     pub fn output(&self, name: &str) -> Option<PropertyValue> {
-        let value = self.outputs.get(name)?.clone();
+        let value = match self.outputs.get(name) {
+            Some(value) => value.clone(),
+            None if self.unknown || self.failed => PropertyValue::unknown(),
+            None => return None,
+        };
         Some(value.with_dependencies(&self.sources_of(name)))
     }
 
@@ -249,4 +253,35 @@ pub struct Invoke {
     /// A transform of functions makes the call, which is not transformed then: that transform would wait for itself. Set by
     /// [`crate::monitor::Monitor::invoke`] where the future of a transform calls it.
     pub in_transform: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_of_a_resource_that_does_not_exist_is_unknown_and_comes_from_it() {
+        let urn = Urn::new("dev", "shop", "", "pkg:index:Thing", "a");
+        let made = Registered {
+            urn: urn.clone(),
+            id: "a-1".into(),
+            outputs: [("size", 1.0.into())].into_iter().collect(),
+            output_dependencies: PropertyDependencies::new(),
+            unknown: false,
+            failed: false,
+            skipped: false,
+        };
+        let from = |value: PropertyValue| Some(value.with_dependencies(std::slice::from_ref(&urn)));
+        assert_eq!(made.output("size"), from(1.0.into()));
+        assert_eq!(made.output("other"), None);
+        let missing = |unknown, failed| Registered {
+            outputs: PropertyMap::new(),
+            unknown,
+            failed,
+            ..made.clone()
+        };
+        for missing in [missing(true, false), missing(false, true)] {
+            assert_eq!(missing.output("size"), from(PropertyValue::unknown()));
+        }
+    }
 }

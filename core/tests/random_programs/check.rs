@@ -79,7 +79,7 @@ pub(crate) fn check_used(script: &Script, snapshot: &Snapshot) {
             record.urn
         );
         if used.contains(&KIT) {
-            let part = live(PARTS[0]).expect("the component has a part");
+            let part = live(PARTS[2]).expect("the component inside has a part");
             let of_values = record.property_dependencies.get("values").unwrap_or_default();
             assert!(
                 record.dependencies.contains(&part.urn) && of_values.contains(&part.urn),

@@ -4,7 +4,7 @@ use proptest::{collection::vec, prelude::*};
 use stackwright_testkit::store::Fault as StoreFault;
 
 use crate::plan::{
-    Act, DECLARED, Declared, Drift, Fault, KIT, MOMENTS, PARTS, Plan, Point, Script, Stop, Trouble, Verb,
+    Act, DECLARED, Declared, Drift, Fault, INNER, KIT, MOMENTS, Plan, Point, Script, Stop, Trouble, Verb,
 };
 
 fn declared() -> impl Strategy<Value = Declared> {
@@ -107,11 +107,13 @@ fn fault() -> impl Strategy<Value = Fault> {
         1 => any::<bool>().prop_map(|acts| Trouble::Deaf { acts }),
         1 => any::<bool>().prop_map(|acts| Trouble::Dies { acts }),
     ];
-    (point, 0..=PARTS[1], trouble).prop_map(|(point, number, trouble)| Fault {
+    (point, 0..=INNER, trouble).prop_map(|(point, number, trouble)| Fault {
         point,
         number: match point {
             Point::Handshake | Point::CheckConfig | Point::DiffConfig | Point::Configure => 0,
-            Point::Construct | Point::Method => KIT,
+            Point::Construct if number < DECLARED => KIT,
+            Point::Construct => INNER,
+            Point::Method => KIT,
             _ => number,
         },
         trouble,
@@ -143,7 +145,7 @@ fn calm() -> impl Strategy<Value = Act> {
         3 => Just(Vec::new()),
         1 => prop::sample::subsequence((0..DECLARED).collect::<Vec<_>>(), 1..4),
     ];
-    let drift = (0..=PARTS[1], any::<bool>()).prop_map(|(number, vanishes)| Drift { number, vanishes });
+    let drift = (0..=INNER, any::<bool>()).prop_map(|(number, vanishes)| Drift { number, vanishes });
     let flags = (
         prop::bool::weighted(0.3),
         any::<bool>(),

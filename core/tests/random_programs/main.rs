@@ -29,7 +29,7 @@ use crate::{
     check::{check, check_used, refusal, text},
     generate::{calm_plan, plan},
     order::{check_events, check_order},
-    plan::{Act, DECLARED, KIT, PARTS, Plan, Script, Stop, Verb, number_of},
+    plan::{Act, DECLARED, INNER, KIT, PARTS, Plan, Script, Stop, Verb, number_of},
     program::transformed_inputs,
     stage::{Report, Stage},
     time::simulated,
@@ -116,6 +116,7 @@ fn matches_program(stage: &Stage, script: &Script, snapshot: &Snapshot) {
         .collect();
     if declared.contains(&KIT) {
         declared.extend(PARTS);
+        declared.insert(INNER);
     }
     let recorded: Vec<(usize, &Arc<ResourceState>)> = snapshot
         .resources

@@ -35,7 +35,7 @@ pub(crate) fn check_order(act: &Act, script: &Script, report: &Report) {
 
 /// Returns what a resource depends on, itself or through components.
 fn dependencies(script: &Script, number: usize) -> Vec<usize> {
-    if number == PARTS[1] {
+    if PARTS[1..].contains(&number) {
         return vec![PARTS[0]];
     }
     if number >= script.declared.len() {

@@ -9,8 +9,10 @@ use stackwright_testkit::store::Fault as StoreFault;
 pub(crate) const DECLARED: usize = 7;
 /// The constructed component.
 pub(crate) const KIT: usize = 1;
-/// The children of the constructed component; the second depends on the first.
-pub(crate) const PARTS: [usize; 2] = [DECLARED, DECLARED + 1];
+/// The parts of the constructed component; the second depends on the first. The third is that of the component inside.
+pub(crate) const PARTS: [usize; 3] = [DECLARED, DECLARED + 1, DECLARED + 2];
+/// The component that the constructed one registers, and that the provider constructs as well.
+pub(crate) const INNER: usize = DECLARED + 3;
 /// The moments of hooks.
 pub(crate) const MOMENTS: [&str; 7] = [
     "BeforeCreate",
@@ -276,6 +278,7 @@ pub(crate) fn type_of(number: usize) -> &'static str {
     match number {
         0 => "box:index:Box",
         KIT => "things:index:Kit",
+        INNER => "things:index:Case",
         _ => "things:index:Thing",
     }
 }
@@ -285,6 +288,8 @@ pub(crate) fn number_of(name: &str) -> Option<usize> {
     match name {
         "part0" => Some(PARTS[0]),
         "part1" => Some(PARTS[1]),
+        "part2" => Some(PARTS[2]),
+        "inner" => Some(INNER),
         _ => name.strip_prefix(['r', 's'])?.parse().ok(),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stackwright::{
-    monitor::{Component, Registration},
+    monitor::{Component, Registered, Registration},
     property::{PropertyMap, PropertyValue},
     provider::{
         Capabilities, CheckRequest, CheckResponse, ConfigureRequest, ConstructRequest, ConstructResponse,
@@ -16,7 +16,7 @@ use stackwright::{
 };
 
 use crate::{
-    plan::{KIT, Point, Trouble, number_of},
+    plan::{INNER, KIT, Point, Trouble, number_of, type_of},
     world::{Failing, State, World},
 };
 
@@ -55,31 +55,74 @@ impl Cloud {
         asked.map_err(|(failing, _)| error(failing))
     }
 
-    /// Registers a component and its two parts.
+    /// Registers a component and what is below it.
     async fn build(&self, request: &ConstructRequest, fails: bool) -> ProviderResult<ConstructResponse> {
         let component = Component::register(request).await?;
+        if constructed(request) == INNER {
+            return build_inner(&component, &request.inputs, fails).await;
+        }
         let value = request.inputs.clone().collapse_outputs();
         let value = value.get("value").cloned().unwrap_or(PropertyValue::Null);
-        let part = |name: &str, dependencies: Vec<Urn>| Registration {
-            resource_type: "things:index:Thing".into(),
-            name: name.to_owned(),
-            custom: true,
-            inputs: [("value", value.clone()), ("key", 0.0.into())]
-                .into_iter()
-                .collect(),
-            dependencies,
-            ..Registration::default()
-        };
-        let first = component.register_child(part("part0", Vec::new())).await?;
+        let first = component.register_child(part(0, &value, Vec::new())).await?;
         if fails {
             return Err(error(Failing::Refused));
         }
-        let second = part("part1", vec![first.urn.clone()]);
-        component.register_child(second).await?;
-        // It comes from the first part: what uses it depends on that.
-        let made = first.output("value").unwrap_or(PropertyValue::Null);
-        component.finish([("value", made)].into_iter().collect()).await
+        let inner = Registration {
+            resource_type: type_of(INNER).into(),
+            name: "inner".to_owned(),
+            remote: true,
+            inputs: [("value", output(&first))].into_iter().collect(),
+            ..Registration::default()
+        };
+        let inner = component.register_child(inner).await?;
+        component.register_child(part(1, &value, vec![first.urn])).await?;
+        component
+            .finish([("value", output(&inner))].into_iter().collect())
+            .await
     }
+}
+
+/// Registers the part of a component inside of another one; its output comes from that.
+async fn build_inner(
+    component: &Component,
+    inputs: &PropertyMap,
+    fails: bool,
+) -> ProviderResult<ConstructResponse> {
+    let value = inputs.get("value").cloned().unwrap_or(PropertyValue::Null);
+    let only = component.register_child(part(2, &value, Vec::new())).await?;
+    if fails {
+        return Err(error(Failing::Refused));
+    }
+    component
+        .finish([("value", output(&only))].into_iter().collect())
+        .await
+}
+
+/// Returns the number of the component of a request.
+fn constructed(request: &ConstructRequest) -> usize {
+    if request.resource_type.as_str() == type_of(INNER) {
+        INNER
+    } else {
+        KIT
+    }
+}
+
+/// Returns the registration of a part.
+fn part(index: usize, value: &PropertyValue, dependencies: Vec<Urn>) -> Registration {
+    let inputs = [("value", value.clone()), ("key", 0.0.into())];
+    Registration {
+        resource_type: "things:index:Thing".into(),
+        name: format!("part{index}"),
+        custom: true,
+        inputs: inputs.into_iter().collect(),
+        dependencies,
+        ..Registration::default()
+    }
+}
+
+/// Returns the value of what has been registered, with what it comes from.
+fn output(registered: &Registered) -> PropertyValue {
+    registered.output("value").unwrap_or(PropertyValue::Null)
 }
 
 fn settle_update(id: &str) -> impl FnOnce(&mut State, &()) + Send {
@@ -206,7 +249,7 @@ impl Provider for Cloud {
     }
 
     async fn construct(&self, request: ConstructRequest) -> ProviderResult<ConstructResponse> {
-        let call = self.0.call(Point::Construct, KIT, "");
+        let call = self.0.call(Point::Construct, constructed(&request), "");
         match call.trouble {
             Some(Trouble::Half) => self.build(&request, true).await,
             // The process dies when the component and its first part are registered.

@@ -102,6 +102,8 @@ struct Registration {
     end: End,
     /// All waits are over; the record is in use.
     begun: bool,
+    /// Calls of its provider may wait for a later registration.
+    may_wait: bool,
     failed: bool,
     /// The registration that it currently waits for.
     waits_for: Option<Urn>,
