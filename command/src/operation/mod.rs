@@ -219,8 +219,9 @@ pub(crate) async fn destroy(
                 "You cannot specify --exclude and --exclude-protected",
             ));
         }
-        // The operation decides again, under the lock.
-        if let Unprotected::None(count) = Unprotected::of(&runner.stack.snapshot().await?) {
+        // The operation decides again, under the lock. A document is that of an operation with nothing to do.
+        if !arguments.operation.display.is_document()
+            && let Unprotected::None(count) = Unprotected::of(&runner.stack.snapshot().await?) {
             runner.close_log().await;
             session.invocation.print(format!(
                 "There were no unprotected resources to destroy. There are still {count} protected resources associated \
