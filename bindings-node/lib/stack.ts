@@ -557,7 +557,7 @@ export class Stack {
         return awaited(() => this.#native.listTags());
     }
 
-    /** Sets a tag that is kept with the stack: a name has at most 40 characters, a value at most 256. */
+    /** Sets a tag that is kept with the stack. Any name and any value are taken. */
     async setTag(name: string, value: string): Promise<void> {
         requireText("name", name);
         requireText("value", value);

@@ -163,3 +163,19 @@ test("no operation prints text as an event, or waits for a debugger", async (t) 
     assert.deepEqual(texts.filter((text) => text !== undefined).map(({ message, color }) => [message, color]), []);
     assert.ok(events.every(({ startDebuggingEvent }) => startDebuggingEvent === undefined));
 });
+
+test("an error of onEvent neither ends the operation nor keeps later events back", async (t) => {
+    const stack = await opener(t, new Strict())(only("thing", {}));
+    /** @type {auto.EngineEvent[]} */
+    const events = [];
+    const { summary } = await stack.up({
+        onEvent: (event) => {
+            events.push(event);
+            throw new Error("the listener is out of paper");
+        },
+    });
+    assert.equal(summary.result, "succeeded");
+    assert.deepEqual(summary.resourceChanges, { create: 2 });
+    assert.ok(events.length > 0 && events.every(({ sequence }, index) => sequence === index));
+    assert.ok(events.at(-1)?.cancelEvent !== undefined);
+});

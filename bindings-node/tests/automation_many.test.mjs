@@ -55,12 +55,6 @@ function programOf(/** @type {string} */ root, /** @type {number} */ number) {
 /** The marks of the programs that a text names. */
 const marks = (/** @type {string} */ text) => [...new Set([...text.matchAll(/\bm\d+x\b/g)].map(([mark]) => mark))];
 
-/** The URNs of other stacks in events. */
-function others(/** @type {auto.EngineEvent[]} */ events, /** @type {number} */ number) {
-    const found = JSON.stringify(events).match(/urn:pulumi:dev-\d+::/g) ?? [];
-    return found.filter((urn) => urn !== `urn:pulumi:dev-${number}::`);
-}
-
 /** What one stack shows of its own and of others. */
 async function deployed(/** @type {auto.Stack} */ stack, /** @type {number} */ number) {
     await stack.setAllConfig({
@@ -80,9 +74,9 @@ async function deployed(/** @type {auto.Stack} */ stack, /** @type {number} */ n
     return {
         result: summary.result,
         outputs: Object.fromEntries(Object.entries(outputs).map(([name, { value }]) => [name, value])),
-        marks: [output, stdout, JSON.stringify(deployment)].map(marks),
-        // Covers that no event is of another stack, not that each event arrives.
-        foreign: [...marks(JSON.stringify(events)).filter((mark) => mark !== `m${number}x`), ...others(events, number)],
+        marks: [output, stdout, JSON.stringify(events), JSON.stringify(deployment)].map(marks),
+        messages: events.flatMap(({ diagnosticEvent }) => (diagnosticEvent?.message.includes("the program") ? [diagnosticEvent.message.trim()] : [])),
+        stacks: [...new Set(JSON.stringify(events).match(/urn:pulumi:dev-\d+::/g))],
         sequences: events.every(({ sequence }, index) => sequence === index),
         things: things.map(({ urn, inputs }) => [urn, inputs.size]),
         config: (await stack.getConfig("size")).value,
@@ -96,8 +90,9 @@ function expected(/** @type {number} */ number) {
     return {
         result: "succeeded",
         outputs: { stack, mark, secret: `secret-${number}`, urn, ...variable },
-        marks: [[mark], [mark], [mark]],
-        foreign: [],
+        marks: [[mark], [mark], [mark], [mark]],
+        messages: [`the program ${mark}`],
+        stacks: [`urn:pulumi:${stack}::`],
         sequences: true,
         things: [[urn, number]],
         config: String(number),

@@ -17,8 +17,9 @@ const names = readdirSync(scripts).filter((name) => name.endsWith(".mjs"));
 const BEFORE = 'import * as auto from "@pulumi/pulumi/automation";';
 const AFTER = 'import * as auto from "stackwright/automation";';
 
-/** The packages of `sdk_packages.mjs`, whose plugins are scripted. */
+/** The packages of scripts, whose plugins are scripted. */
 const PACKAGES = ["command", "random"];
+const WITH_PACKAGES = ["import_resources.mjs", "sdk_packages.mjs"];
 const PLUGIN = join(root, "bindings-python", "tests", "scripted_plugin.py");
 
 /** Installs plugins in the version that each package asks for. */
@@ -38,7 +39,7 @@ test("there are at least twelve scripts", () => {
 for (const name of names) {
     test(`the script ${name} runs with its import changed`, async (t) => {
         const python = process.env.STACKWRIGHT_TEST_PYTHON;
-        if (name === "sdk_packages.mjs" && python === undefined) {
+        if (WITH_PACKAGES.includes(name) && python === undefined) {
             assert.ok(process.env.CI === undefined, "STACKWRIGHT_TEST_PYTHON is not set");
             t.skip("STACKWRIGHT_TEST_PYTHON is not set: the plugins of the packages cannot run");
             return;
@@ -54,7 +55,7 @@ for (const name of names) {
         }
         writeFileSync(join(path, name), text.replace(BEFORE, AFTER));
         mkdirSync(join(path, "state"));
-        if (name === "sdk_packages.mjs") {
+        if (WITH_PACKAGES.includes(name)) {
             installPlugins(join(path, "home"), python);
         }
         const kept = Object.entries(process.env).filter(([variable]) => !variable.startsWith("PULUMI_"));

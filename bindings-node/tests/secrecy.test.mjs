@@ -117,3 +117,39 @@ for (const [name, program] of Object.entries(programs)) {
         }
     });
 }
+
+/** Outputs of several parts, one of which is a secret or comes from one. */
+const composites = {
+    all: ({ all, secret }) => all([secret("tulip-mania"), "daffodil"]),
+    output: ({ output, secret }) => output({ token: secret("tulip-mania"), flower: output("daffodil") }),
+    nested: ({ all, output, secret }) => output({ inner: all([secret("tulip-mania"), "daffodil"]), flower: "daffodil" }),
+    member: ({ all, secret }) => all([all({ both: [secret("tulip-mania"), "daffodil"] }).both, "daffodil"]),
+    promised: ({ all, secret }) => all([Promise.resolve(secret("tulip-mania")), Promise.resolve("daffodil")]),
+    derived: ({ all, secret }) => all([secret("tulip").apply((text) => `${text}-mania`), "daffodil"]),
+    derivedPart: ({ all, secret }) => all([all([secret("tulip"), "mania"]).apply((parts) => ({ token: parts.join("-") })), "daffodil"]),
+    added: ({ all, secret }) =>
+        all([all([secret("tulip")]).apply((parts) => [...parts, parts.push("tulip-mania")] && parts), "daffodil"]),
+    wrapped: ({ all, secret }) => all([secret(all([secret("tulip"), "tulip-mania"])), "daffodil"]),
+    deferred: ({ all, deferredOutput, secret }) => {
+        const [later, resolve] = deferredOutput();
+        resolve(secret("tulip").apply((text) => ({ token: `${text}-mania` })));
+        return all([later, "daffodil"]);
+    },
+};
+
+for (const [copy, sdk] of Object.entries({ required: pulumi, imported })) {
+    for (const [name, make] of Object.entries(composites)) {
+        test(`of a composite of the ${copy} SDK only the secret is masked: ${name}`, async () => {
+            const program = sdkProgram(
+                async () => {
+                    await new Promise((resolve) => make(sdk).apply(resolve));
+                    await sdk.log.info("the token is tulip-mania, beside a daffodil");
+                },
+                { sdk: import.meta.url },
+            );
+            const text = await visibleText(program, 0);
+            assert.ok(!text.includes("tulip-mania"), text);
+            assert.ok(text.includes("the token is [secret], beside a daffodil"), text);
+        });
+    }
+}

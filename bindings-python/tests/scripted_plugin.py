@@ -45,6 +45,13 @@ class Scripted(provider_pb2_grpc.ResourceProviderServicer):
         properties.update(OUTPUTS[type_.rsplit("$", 1)[-1]])
         return provider_pb2.CreateResponse(id=f"{name}-scripted", properties=properties)
 
+    def Read(self, request: Any, context: Any) -> Any:
+        """Finds each string by its id, which is its text."""
+        inputs, properties = struct_pb2.Struct(), struct_pb2.Struct()
+        inputs.update({"length": len(request.id)})
+        properties.update({"length": len(request.id), "result": request.id})
+        return provider_pb2.ReadResponse(id=request.id, inputs=inputs, properties=properties)
+
     def Update(self, request: Any, context: Any) -> Any:
         return provider_pb2.UpdateResponse(properties=request.news)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -218,3 +219,20 @@ def test_the_document_of_a_preview_is_an_event_of_text(open_stack: Open) -> None
     assert all(text.message and text.color for text in texts)
     # No operation of this engine waits for a debugger.
     assert not [event for event in events if event.start_debugging_event is not None]
+
+
+def test_an_error_of_on_event_is_a_warning_and_neither_ends_the_operation_nor_keeps_later_events_back(open_stack: Open) -> None:
+    events: list[auto.EngineEvent] = []
+
+    def listener(event: auto.EngineEvent) -> None:
+        events.append(event)
+        raise ValueError("the listener is out of paper")
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = open_stack().up(program=lambda: only("thing", {}), on_event=listener)
+    assert result.summary.result == "succeeded" and result.summary.resource_changes == {"create": 2}
+    assert [event.sequence for event in events] == list(range(len(events)))
+    assert events[-1].cancel_event is not None
+    texts = [str(warning.message) for warning in caught]
+    assert sum("the listener is out of paper" in text for text in texts) == len(events)

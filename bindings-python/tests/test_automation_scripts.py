@@ -20,7 +20,8 @@ AFTER = "from stackwright import automation as auto"
 
 
 PACKAGES = ("command", "random")
-"""The packages of ``sdk_packages.py``, whose plugins are scripted."""
+"""The packages of scripts, whose plugins are scripted."""
+WITH_PACKAGES = ("import_resources", "sdk_packages")
 
 
 def install_plugins(home: Path) -> None:
@@ -47,7 +48,7 @@ def test_the_script_runs_with_its_import_changed(script: Path, tmp_path: Path) -
     # What else the line imports stays an import of the SDK.
     changed.write_text(text.replace(f"{BEFORE}, dynamic", f"{AFTER}\nfrom pulumi import dynamic").replace(BEFORE, AFTER))
     (tmp_path / "state").mkdir()
-    if script.stem == "sdk_packages":
+    if script.stem in WITH_PACKAGES:
         install_plugins(tmp_path / "home")
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("PULUMI_")},

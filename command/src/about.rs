@@ -156,10 +156,10 @@ async fn plugins(session: &Session<'_>) -> Result<Option<Vec<Plugin>>> {
     let Some(found) = session.found() else {
         return Ok(None);
     };
-    let names = project_plugins::names(session.invocation, found).await?;
-    let plugins = names.into_iter().map(|(name, version)| Plugin {
-        name,
-        version,
+    let required = project_plugins::required(session.invocation, found).await?;
+    let plugins = required.into_iter().map(|plugin| Plugin {
+        name: plugin.name,
+        version: plugin.version.to_string(),
         kind: "resource",
     });
     Ok(Some(plugins.collect::<Vec<_>>()).filter(|plugins| !plugins.is_empty()))

@@ -1,11 +1,12 @@
 //! Operations with programs of the host: event logs, cancellation, expectations.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod shop;
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::Path,
     sync::{Arc, Mutex},
 };
@@ -96,6 +97,46 @@ async fn the_digest_of_a_preview_lists_the_steps_of_the_program() {
     assert_eq!(digest["changeSummary"]["create"], 2);
     assert_eq!(digest["steps"][1]["newState"]["type"], "shop:index:Site");
     assert!(digest["steps"][1]["detailedDiff"].is_null());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_plugins_that_the_program_of_the_folder_lacks_are_listed_at_once_before_it_runs() {
+    let shop = Shop::new(command()).await;
+    let write = |name: &str, text: &str| {
+        fs::create_dir_all(shop.path(name).parent().unwrap()).unwrap();
+        fs::write(shop.path(name), text).unwrap();
+    };
+    write(
+        "Pulumi.yaml",
+        "name: shop\nruntime: nodejs\npackages:\n  notes: notes@3.0.0\n",
+    );
+    write("index.js", "");
+    write(
+        "bin/node",
+        "#!/bin/sh\ncat > facts; echo it runs; printf complete >&0\n",
+    );
+    fs::set_permissions(shop.path("bin/node"), fs::Permissions::from_mode(0o755)).unwrap();
+    write(
+        "node_modules/@pulumi/files/package.json",
+        r#"{"name": "@pulumi/files", "version": "1.2.0", "pulumi": {"resource": true}}"#,
+    );
+    let (mut invocation, [stdout, stderr]) = shop.invocation("up --yes --skip-preview --stack dev", None);
+    let path = format!("{}:/usr/bin:/bin", shop.path("bin").display());
+    invocation.environment.insert("PATH".to_owned(), path);
+    let code = shop.command.run(invocation).within("the update").await;
+    let (stdout, stderr) = (stdout.lock().unwrap().clone(), stderr.lock().unwrap().clone());
+    assert_eq!((code, stderr.as_str()), (0, ""), "{stdout}");
+    let warning =
+        "warning: 2 plugins of packages of the program are not installed: files 1.2.0, notes 3.0.0; ";
+    let place = |text: &str| {
+        stdout
+            .find(text)
+            .unwrap_or_else(|| panic!("{text:?} is not in {stdout}"))
+    };
+    assert!(place(warning) < place("it runs"), "{stdout}");
+    let history = shop.run("stack history --json --stack dev", None).await;
+    let history: serde_json::Value = serde_json::from_str(&history.stdout).unwrap();
+    assert_eq!(history[0]["environment"]["runtime.name"], "nodejs");
 }
 
 /// Collects the events of one stream.

@@ -16,7 +16,7 @@ use stackwright::{
     diagnostic::Severity,
     event::EventPayload,
     operation::{OperationOptions, OperationResult},
-    plugin::HostEnvironment,
+    plugin::{HostEnvironment, PluginSettings},
     runtime::Runtime,
     secrets::Base64Provider,
     store::MemoryStore,
@@ -53,9 +53,14 @@ impl Shop {
         fs::write(path("bin/node"), format!("#!/bin/sh\n{interpreter}\n")).unwrap();
         fs::set_permissions(path("bin/node"), fs::Permissions::from_mode(0o755)).unwrap();
         let runtime = Runtime::system(Handle::current());
+        let plugins = PluginSettings {
+            cache: Some(path("plugins")),
+            ..PluginSettings::default()
+        };
         let engine = Engine::builder(Handle::current())
             .store(Arc::new(MemoryStore::new(runtime)))
             .secrets(Arc::new(Base64Provider))
+            .plugins(plugins)
             .build()
             .unwrap();
         let project = Project::open(&engine, folder).await.unwrap();
@@ -118,6 +123,46 @@ async fn a_program_gets_its_facts_and_its_lines_become_messages() {
     ] {
         assert!(lines.contains(&line), "{line:?} is not among {lines:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_warning_lists_all_plugins_that_a_program_lacks_before_it_runs() {
+    let shop = Shop::new("cat > facts; echo runs; printf complete >&0").await;
+    for (package, version) in [("files", "1.2.0"), ("notes", "2.0.0"), ("random", "4.0.0")] {
+        let folder = shop.path(&format!("node_modules/@pulumi/{package}"));
+        fs::create_dir_all(&folder).unwrap();
+        let text = format!(
+            r#"{{"name": "@pulumi/{package}", "version": "{version}", "pulumi": {{"resource": true}}}}"#
+        );
+        fs::write(folder.join("package.json"), text).unwrap();
+    }
+    let installed = shop.path("plugins/resource-notes-v2.0.0");
+    fs::create_dir_all(&installed).unwrap();
+    fs::write(installed.join("pulumi-resource-notes"), "").unwrap();
+    let executable = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(installed.join("pulumi-resource-notes"), executable).unwrap();
+    let operation = shop.stack().await.update(OperationOptions::default());
+    let mut events = operation.events();
+    let result = operation.wait().within("the end of the update").await;
+    assert!(result.error.is_none(), "{result:?}");
+    let mut texts = Vec::new();
+    while let Some(event) = events.next().within("an event").await {
+        if let EventPayload::Diagnostic(message) = &event.payload {
+            texts.push((
+                message.severity,
+                message.message.reference().trim_end().to_owned(),
+            ));
+        }
+    }
+    let warning = "2 plugins of packages of the program are not installed: files 1.2.0, random 4.0.0; the first request that needs \
+                   one of them fails";
+    assert_eq!(
+        texts,
+        [
+            (Severity::Warning, warning.to_owned()),
+            (Severity::Info, "runs".to_owned())
+        ]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

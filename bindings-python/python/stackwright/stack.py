@@ -632,7 +632,7 @@ class Stack:
         return tags
 
     async def set_tag(self, name: str, value: str) -> None:
-        """Sets a tag that is kept with the stack: a name has at most 40 characters, a value at most 256."""
+        """Sets a tag that is kept with the stack. Any name and any value are taken."""
         require_given("name", name, str, "a text")
         require_given("value", value, str, "a text")
         await answer(lambda queue, callback: self._native.set_tag(name, value, queue, callback))

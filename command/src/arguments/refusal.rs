@@ -2,6 +2,12 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+/// The flag of operations that run elsewhere; those that belong to it begin with it.
+const REMOTE: &str = "--remote";
+/// Why such operations are refused.
+const NO_REMOTE: &str = "the Pulumi Cloud backend must be used for remote operations; use `pulumi login` without arguments to log into \
+                         the Pulumi Cloud backend";
+
 /// Why arguments are refused, or the text of `--help`.
 #[derive(Debug)]
 pub(crate) enum Refusal {
@@ -23,6 +29,13 @@ impl From<clap::Error> for Refusal {
             ErrorKind::DisplayVersion => Self::Help(format!("{}\n", stackwright::COMPATIBLE_VERSION)),
             ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
                 Self::Help(error.render().to_string())
+            }
+            ErrorKind::UnknownArgument
+                if argument
+                    .strip_prefix(REMOTE)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '='])) =>
+            {
+                Self::Error(NO_REMOTE.to_owned())
             }
             ErrorKind::UnknownArgument if argument.starts_with("--") => {
                 let flag = argument.split('=').next().unwrap_or(&argument);
@@ -75,6 +88,9 @@ mod tests {
                 "up --suppress-everything=x",
                 "unknown flag: --suppress-everything",
             ),
+            ("up --remote https://example.com/shop.git", NO_REMOTE),
+            ("preview --remote-env=A=b", NO_REMOTE),
+            ("preview --remotely", "unknown flag: --remotely"),
             ("stack ls -q", "unknown shorthand flag: 'q' in -q"),
             ("stack shrink", "unknown command \"shrink\" for \"pulumi\""),
             ("deploy", "unknown command \"deploy\" for \"pulumi\""),

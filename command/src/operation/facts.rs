@@ -7,6 +7,7 @@ use stackwright::COMPATIBLE_VERSION;
 use crate::{
     arguments::{GivenFlag, OperationArguments},
     invocation::Invocation,
+    session::Session,
 };
 
 /// The variables of the environment that are booleans of the reference engine's command; of others, the values are not kept.
@@ -18,6 +19,22 @@ const BOOLEANS: [&str; 4] = [
 ];
 /// What the history has in place of a value that it does not keep.
 const SET: &str = "set";
+
+/// Returns the facts about an update, by name: that of the language of its program is among them.
+pub(super) fn of_update(
+    session: &Session<'_>,
+    arguments: &OperationArguments,
+    flags: &[GivenFlag],
+    is_planned: bool,
+) -> BTreeMap<String, String> {
+    let mut facts = facts(session.invocation, arguments, flags, is_planned);
+    let of_folder = session.found().map(|found| found.file.runtime.name.as_str());
+    let client = arguments.client.as_ref().map(|_| "client");
+    if let Some(name) = client.or(of_folder) {
+        facts.insert("runtime.name".to_owned(), name.to_owned());
+    }
+    facts
+}
 
 /// Returns the facts by name.
 pub(super) fn facts(
@@ -36,9 +53,6 @@ pub(super) fn facts(
     add("pulumi.version".to_owned(), COMPATIBLE_VERSION);
     add("pulumi.os".to_owned(), std::env::consts::OS);
     add("pulumi.arch".to_owned(), architecture());
-    if arguments.client.is_some() {
-        add("runtime.name".to_owned(), "client");
-    }
     add("stack.environments".to_owned(), "[]");
     add("updatePlan".to_owned(), boolean(is_planned));
     for flag in flags {

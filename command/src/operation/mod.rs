@@ -83,9 +83,8 @@ pub(crate) async fn preview(
             "--show-secrets is not supported with --save-plan: secrets in plans are always encrypted",
         ));
     }
-    let facts = facts::facts(session.invocation, &arguments.operation, flags, false);
     let settings = StackSettings {
-        environment: facts,
+        environment: facts::of_update(session, &arguments.operation, flags, false),
         ..StackSettings::default()
     };
     let mut runner = runner(session, &arguments.operation, settings, true).await?;
@@ -132,12 +131,7 @@ pub(crate) async fn up(session: &Session<'_>, arguments: &UpdateArguments, flags
         .replace_targets
         .extend(arguments.target_replace.iter().cloned());
     let settings = StackSettings {
-        environment: facts::facts(
-            session.invocation,
-            &arguments.operation,
-            flags,
-            options.plan.is_some(),
-        ),
+        environment: facts::of_update(session, &arguments.operation, flags, options.plan.is_some()),
         ..StackSettings::default()
     };
     let mut runner = runner(session, &arguments.operation, settings, true).await?;
@@ -219,8 +213,10 @@ pub(crate) async fn destroy(
                 "You cannot specify --exclude and --exclude-protected",
             ));
         }
-        // The operation decides again, under the lock.
-        if let Unprotected::None(count) = Unprotected::of(&runner.stack.snapshot().await?) {
+        // The operation decides again, under the lock. A document is that of an operation with nothing to do.
+        if !arguments.operation.display.is_document()
+            && let Unprotected::None(count) = Unprotected::of(&runner.stack.snapshot().await?)
+        {
             runner.close_log().await;
             session.invocation.print(format!(
                 "There were no unprotected resources to destroy. There are still {count} protected resources associated \

@@ -1,5 +1,6 @@
 //! The player of transcripts.
 
+mod notes;
 mod pattern;
 
 use std::{
@@ -8,9 +9,16 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use stackwright::store::HostFacts;
+use stackwright::{
+    Engine,
+    program::Program,
+    runtime::Runtime,
+    secrets::PassphraseProvider,
+    store::{HostFacts, MemoryStore},
+};
 use stackwright_command::{Ask, Command, Invocation, Output, Terminal};
 
+use notes::Notes;
 use pattern::matches;
 
 /// The variables that each transcript begins with.
@@ -28,6 +36,8 @@ pub(crate) struct Player {
     command: Command,
     folder: tempfile::TempDir,
     environment: BTreeMap<String, String>,
+    /// What `--client` stands for.
+    program: Option<Arc<dyn Program>>,
 }
 
 impl Player {
@@ -51,6 +61,26 @@ impl Player {
             command,
             environment: environment.into(),
             folder,
+            program: None,
+        }
+    }
+
+    /// Creates a player whose command has an engine of the host, with a provider and a program that work as files of the folder say.
+    pub(crate) fn hosted() -> Self {
+        let handle = tokio::runtime::Handle::current();
+        let runtime = Runtime::system(handle.clone());
+        let folder = Self::new(Command::new(handle.clone()));
+        let shop = folder.folder.path().join("shop");
+        let engine = Engine::builder(handle.clone())
+            .store(Arc::new(MemoryStore::new(runtime.clone())))
+            .secrets(Arc::new(PassphraseProvider::new(PASSPHRASE.1, runtime)))
+            .provider("notes", Arc::new(Notes(shop.clone())))
+            .build()
+            .unwrap();
+        Self {
+            command: Command::with_engine(handle, engine),
+            program: Some(notes::program(shop)),
+            ..folder
         }
     }
 
@@ -109,6 +139,7 @@ impl Player {
                 ask: ask("*"),
                 ask_hidden: ask("*#"),
             },
+            program: self.program.clone(),
             ..Invocation::new(words(&self.expanded(line)), self.folder.path().join("shop"))
         };
         let code = self.command.run(invocation).await;

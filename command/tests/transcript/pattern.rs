@@ -4,11 +4,14 @@
 type Admits = fn(char) -> bool;
 
 /// A place in a pattern, and the characters that it stands for.
-const PLACES: [(&str, Admits); 3] = [
+const PLACES: [(&str, Admits); 4] = [
     ("<time>", |character| {
         character.is_ascii_digit() || "-:.TZ".contains(character)
     }),
     ("<number>", |character| character.is_ascii_digit()),
+    ("<uuid>", |character| {
+        character.is_ascii_hexdigit() || character == '-'
+    }),
     ("<cipher>", |character| {
         character.is_ascii_alphanumeric() || "+/=:".contains(character)
     }),
@@ -50,6 +53,7 @@ fn places_stand_for_what_differs_between_runs() {
         "at 2026-01-02T03:04:05.006Z: 12 x"
     ));
     assert!(matches("v1:<cipher>:end...", "v1:aB+/=:end of it"));
+    assert!(matches("::<uuid>\"", "::04da6b54-80e4-46f7-96ec-b56ff0331ba9\""));
     assert!(!matches("<number>", ""));
     assert!(!matches("<number>", "1a"));
     assert!(!matches("a", "b"));

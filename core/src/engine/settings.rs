@@ -135,8 +135,8 @@ fn check_runtime_option(name: &str, value: &Value) -> Result<()> {
     Ok(())
 }
 
-/// The reference engine's rules for tags.
-pub(super) fn check_tag(name: &str, value: &str) -> Result<()> {
+/// The reference engine's rules for tags that a stack is created with. One that is set later can be any.
+fn check_tag(name: &str, value: &str) -> Result<()> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
     if name.is_empty() || name.len() > MAX_TAG_NAME || !name.bytes().all(is_plain) {
         return Err(Error::invalid(format!(

@@ -34,6 +34,7 @@ mod registration;
 mod reports;
 mod request_error;
 mod requests;
+mod required;
 mod run_packages;
 mod served_by;
 mod server;
@@ -52,6 +53,7 @@ use crate::{
     error::Error,
     generator::Generator,
     moves::ProgramLanguage,
+    plugin::RequiredPlugin,
     property::{PropertyMap, PropertyValue, hash::Fetch},
     provider::{MonitorHandle, ProviderSpec, settings::ProviderSettings},
     resource::SourcePosition,
@@ -169,20 +171,23 @@ impl Monitor {
         self.shared.providers.require(packages)
     }
 
-    /// Installs plugins before the program runs; returns whether the program is to run.
+    /// Prepares the plugins that the program needs, before it runs: installs missing ones where the host installs plugins, and
+    /// warns of all that are still missing at once. A request that needs one of these fails. Returns whether the program is to run:
+    /// not once the operation is cancelled.
     ///
-    /// A cancellation lets the installation complete; a second one abandons it.
-    pub(crate) async fn install_beforehand(&self, plugins: &[ProviderSpec]) -> bool {
-        let generator = &self.shared.generator;
-        let executor = generator.executor();
-        if let Some(_flight) = self.shared.admission.in_flight.enter() {
-            tokio::select! {
-                biased;
-                () = executor.terminated() => {}
-                () = generator.registry().source().install_beforehand(plugins) => {}
-            }
-        }
-        !executor.control().is_stopped()
+    /// # Cancel safety
+    /// A dropped future abandons installations that no other caller waits for.
+    pub async fn require_plugins(&self, plugins: Vec<RequiredPlugin>) -> bool {
+        let specs: Vec<ProviderSpec> = plugins.into_iter().map(ProviderSpec::from).collect();
+        self.prepare_plugins(&specs).await
+    }
+
+    /// The same for plugins that a language runtime has named.
+    ///
+    /// A cancellation lets an installation complete; a second one abandons it.
+    pub(crate) async fn prepare_plugins(&self, plugins: &[ProviderSpec]) -> bool {
+        required::prepare(&self.shared, plugins).await;
+        !self.shared.generator.executor().control().is_stopped()
     }
 
     /// Sets the channel of a target in the host's process: functions at that target are called through it, without a

@@ -13,6 +13,7 @@ mod output_lines;
 mod output;
 mod port;
 mod process;
+mod required;
 mod version_range;
 
 use std::{
@@ -35,6 +36,7 @@ pub(crate) use host_environment::HostEnvironmentDigest;
 pub(crate) use output::{DiagnosticSink, OutputRoute};
 pub use output_lines::OutputLines;
 pub use process::{PluginProcess, Start};
+pub use required::RequiredPlugin;
 pub use version_range::VersionRange;
 
 /// The POSIX shell that guards processes, unless the settings name another one.

@@ -216,7 +216,7 @@ impl RuntimeCalls {
             let required = required::ask(&mut client, place).await;
             let required = required.map_err(|why| self.failed(&why))?;
             context.monitor.require(required.packages)?;
-            if !context.monitor.install_beforehand(&required.plugins).await {
+            if !context.monitor.prepare_plugins(&required.plugins).await {
                 return Ok(());
             }
             let answer = client.run(request).await;

@@ -14,7 +14,8 @@ use crate::{
     error::{Error, ErrorKind, Result},
     message::Message,
     plugin::{
-        DiagnosticSink, FoundPlugin, PluginEnvironment, PluginOrigin, PluginQuery, PluginSettings, find,
+        DiagnosticSink, FoundPlugin, PluginEnvironment, PluginOrigin, PluginQuery, PluginSettings,
+        RequiredPlugin, find,
     },
     provider::{
         Call, CallLimit, Capabilities, EngineEndpoint, EngineEndpoints, Extensible, HandshakeRequest,
@@ -89,6 +90,17 @@ impl ProviderSpec {
     #[must_use]
     pub(crate) fn package(&self) -> &str {
         self.parameter.as_ref().map_or(&self.plugin, |made| &made.name)
+    }
+}
+
+impl From<RequiredPlugin> for ProviderSpec {
+    fn from(plugin: RequiredPlugin) -> Self {
+        Self {
+            plugin: plugin.name,
+            version: Some(plugin.version),
+            download_url: plugin.server,
+            ..Self::default()
+        }
     }
 }
 
@@ -336,14 +348,23 @@ impl ProviderLoader {
     /// Looks for a plugin, and returns the error of a missing one; `None` for code of the host, and where the host's resolver
     /// decides.
     pub(super) async fn missing(&self, spec: &ProviderSpec, context: &PluginContext) -> Option<Error> {
-        let parts = &self.parts;
-        let is_ours = [spec.package(), &spec.plugin]
-            .iter()
-            .any(|name| *name == builtin::PACKAGE || parts.in_process.contains_key(*name));
-        if is_ours || parts.resolver.is_some() {
+        if self.is_of_host(spec) {
             return None;
         }
         self.find(spec, context.progress.as_ref()).await.err()
+    }
+
+    /// Returns whether a plugin is not installed; false for code of the host, and where the host's resolver decides.
+    pub(super) async fn is_absent(&self, spec: &ProviderSpec) -> bool {
+        !self.is_of_host(spec) && look_up(&self.parts, &spec.request()).await.is_err()
+    }
+
+    fn is_of_host(&self, spec: &ProviderSpec) -> bool {
+        let parts = &self.parts;
+        let is_code = [spec.package(), &spec.plugin]
+            .iter()
+            .any(|name| *name == builtin::PACKAGE || parts.in_process.contains_key(*name));
+        is_code || parts.resolver.is_some()
     }
 
     async fn attach(

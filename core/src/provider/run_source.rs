@@ -73,6 +73,11 @@ impl RunSource {
         self
     }
 
+    /// Returns whether missing plugins are installed, but only when they are needed: they are not missed before.
+    fn installs_on_demand(&self) -> bool {
+        self.skip_pre_install && self.loader.installs_beforehand()
+    }
+
     fn context(&self, package: &str) -> PluginContext {
         let surroundings = &self.surroundings;
         let config = surroundings.config.iter().filter_map(|(key, value)| {
@@ -139,11 +144,14 @@ impl ProviderSource for RunSource {
     }
 
     async fn missing(&self, spec: &ProviderSpec) -> Option<Error> {
-        // Plugins that are installed only when they are needed are not missed before.
-        if self.skip_pre_install && self.loader.installs_beforehand() {
+        if self.installs_on_demand() {
             return None;
         }
         self.loader.missing(spec, &self.context(&spec.plugin)).await
+    }
+
+    async fn is_absent(&self, spec: &ProviderSpec) -> bool {
+        !self.installs_on_demand() && self.loader.is_absent(spec).await
     }
 
     fn in_process(&self) -> Vec<ProviderSpec> {

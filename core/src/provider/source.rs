@@ -48,6 +48,11 @@ pub(crate) trait ProviderSource: Send + Sync + 'static {
         None
     }
 
+    /// Returns whether the plugin of a provider is neither installed nor code of the host. Nothing is installed.
+    async fn is_absent(&self, _spec: &ProviderSpec) -> bool {
+        false
+    }
+
     /// Returns the packages that code of the host serves.
     fn in_process(&self) -> Vec<ProviderSpec> {
         Vec::new()

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use serde_json::json;
 use stackwright::{
     Error, ErrorKind,
+    diagnostic::Severity,
     monitor::MonitorServer,
     moves::ProgramLanguage,
     plugin::HostEnvironment,
@@ -17,7 +18,11 @@ use stackwright::{
 
 use tokio::process::Command;
 
-use super::process::{Child, Ending};
+use super::{
+    ProgramFolder,
+    process::{Child, Ending},
+    required::required,
+};
 
 /// The exit code of a program whose failure has been reported. The launchers have the same.
 const REPORTED: i32 = 32;
@@ -28,11 +33,11 @@ pub(super) struct FolderProgram {
     pub(super) interpreter: PathBuf,
     /// What the interpreter gets: the launcher, which reads the facts of the run from the standard input.
     pub(super) arguments: Vec<OsString>,
-    /// The folder of the project.
-    pub(super) root: PathBuf,
     /// The file, or the folder, of the program.
     pub(super) program: PathBuf,
     pub(super) environment: HostEnvironment,
+    /// The folder of the project, and the environment in which its packages are found.
+    pub(super) folder: ProgramFolder,
     /// Runs before the program.
     pub(super) check: Option<TypeCheck>,
 }
@@ -49,7 +54,7 @@ impl FolderProgram {
     fn directory(&self) -> &Path {
         match self.program.is_dir() {
             true => &self.program,
-            false => self.program.parent().unwrap_or(&self.root),
+            false => self.program.parent().unwrap_or(&self.folder.root),
         }
     }
 
@@ -82,6 +87,33 @@ impl FolderProgram {
         }
     }
 
+    /// Prepares the plugins that the program needs; returns whether it may run.
+    async fn prepare_plugins(&self, context: &ProgramContext) -> bool {
+        let listing = required(&self.folder);
+        let plugins = tokio::select! {
+            plugins = listing => plugins,
+            () = context.ended() => return false,
+            () = context.monitor.cancelled() => return false,
+        };
+        match plugins {
+            Ok(plugins) => {
+                context
+                    .monitor
+                    .require_plugins(plugins.into_iter().collect())
+                    .await
+            }
+            // A program can need none of them.
+            Err(error) => {
+                let text = format!(
+                    "the plugins that the program needs are not known: {}",
+                    error.message()
+                );
+                context.monitor.log(Severity::Warning, text, None);
+                true
+            }
+        }
+    }
+
     fn facts(&self, context: &ProgramContext, address: &str) -> String {
         let info = &context.info;
         json!({
@@ -89,7 +121,7 @@ impl FolderProgram {
             "project": info.project,
             "stack": info.stack,
             "organization": info.organization,
-            "root": self.root,
+            "root": self.folder.root,
             "program": self.program,
             "config": info.config,
             "secretKeys": info.config_secret_keys,
@@ -107,7 +139,7 @@ impl Program for FolderProgram {
     }
 
     async fn run(&self, context: ProgramContext) -> stackwright::Result<()> {
-        if !self.check(&context).await? {
+        if !self.prepare_plugins(&context).await || !self.check(&context).await? {
             return Ok(());
         }
         let server = MonitorServer::start(&context.monitor, context.monitor.runtime())?;

@@ -5,6 +5,7 @@ mod node;
 mod poetry;
 mod process;
 mod python;
+mod required;
 
 use std::{
     path::{Path, PathBuf},
@@ -21,12 +22,15 @@ use stackwright::{
 
 use crate::{Project, ProjectFile};
 
+pub use required::required_plugins;
+
 /// The runtime of programs in Python.
 const PYTHON: &str = "python";
 /// The runtime of programs in JavaScript and TypeScript.
 const NODE: &str = "nodejs";
 
 /// A folder with a program, and the environment in which it runs.
+#[derive(Clone)]
 pub(super) struct ProgramFolder {
     /// The folder of the project.
     root: PathBuf,
@@ -108,27 +112,6 @@ impl Project {
             language,
         }))
     }
-}
-
-/// Returns the folders in which the interpreter of a project in Python finds packages, among them the ones of its virtual environment;
-/// `root` is the folder of the project file.
-///
-/// # Errors
-/// [`ErrorKind::Program`] for a missing interpreter or virtual environment, and an interpreter that does not answer.
-///
-/// # Cancel safety
-/// Cancel safe: it only reads; the process of the interpreter ends with it.
-pub async fn python_packages(
-    root: PathBuf,
-    file: ProjectFile,
-    environment: HostEnvironment,
-) -> Result<Vec<PathBuf>> {
-    let folder = ProgramFolder {
-        root,
-        file,
-        environment,
-    };
-    python::packages(&folder).await
 }
 
 /// The program of a folder, which each run finds anew.

@@ -57,8 +57,8 @@ pub(super) fn find(folder: ProgramFolder) -> Result<FolderProgram> {
         interpreter,
         arguments,
         program,
-        root: folder.root,
         environment,
+        folder,
         check: None,
     })
 }

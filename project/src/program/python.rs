@@ -51,10 +51,10 @@ pub(super) async fn find(folder: ProgramFolder) -> Result<FolderProgram> {
         arguments: ["-u", "-c", LAUNCHER].map(OsString::from).into(),
         program: folder.program(),
         environment: match &environment {
-            Some(environment) => activated(folder.environment, environment),
-            None => folder.environment,
+            Some(environment) => activated(folder.environment.clone(), environment),
+            None => folder.environment.clone(),
         },
-        root: folder.root,
+        folder,
         check,
     })
 }

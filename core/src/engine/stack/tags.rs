@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Stack;
-use crate::{engine::settings::check_tag, error::Result};
+use crate::error::Result;
 
 impl Stack {
     /// Returns the tags that are kept with the stack, by name. Those of [`crate::StackSettings::tags`] are not among them.
@@ -37,11 +37,10 @@ impl Stack {
         self.explained(tags).await
     }
 
-    /// Sets a tag that is kept with the stack.
+    /// Sets a tag that is kept with the stack. As in the reference engine, any name and any value are taken.
     ///
     /// # Errors
-    /// Those of [`Self::list_tags`]; [`crate::ErrorKind::InvalidInput`] for a name of more than 40 characters, or with others than
-    /// alphanumerics, hyphens, underscores, periods and colons, and for a value of more than 256 characters.
+    /// Those of [`Self::list_tags`].
     ///
     /// # Cancel safety
     /// A dropped future leaves the old tags or the new ones.
@@ -61,7 +60,6 @@ impl Stack {
     /// # }
     /// ```
     pub async fn set_tag(&self, name: &str, value: &str) -> Result<()> {
-        check_tag(name, value)?;
         let changed = self.context.storage.tags().change(name, Some(value)).await;
         self.explained(changed).await.map(drop)
     }
