@@ -221,6 +221,8 @@ export declare class Stack {
   forgetPending(pending: string, dryRun: boolean): Promise<Record<string, unknown>>
   /** Removes every lock and returns how many there were. */
   unlock(): Promise<number>
+  /** Removes the locks of an owner and returns how many there were. */
+  breakLock(owner: string): Promise<number>
   /** Returns the tags that are kept with the stack, by name. */
   listTags(): Promise<Record<string, string>>
   /** Sets a tag. */

@@ -171,14 +171,14 @@ fn build(
     shared: &Arc<Shared>,
 ) -> Outcome<Engine> {
     let runtime = Runtime::system(shared.handle.clone());
-    let base = match settings.base_directory {
+    let base = match settings.base_directory.clone() {
         Some(base) => base,
         None => ".".into(),
     };
     let base = std::path::absolute(base)
         .map_err(|error| Failure::invalid(format!("the working directory is unavailable: {error}")))?;
     let _context = shared.handle.enter();
-    let store = stackwright::store::open(&settings.store, &base, &runtime)?;
+    let store = settings.open_store(&base, &runtime)?;
     let mut secrets: Arc<dyn SecretsProvider> = match settings.passphrase {
         Some(passphrase) if passphrase.is_empty() => {
             return Err(Failure::invalid("the passphrase of the engine is empty"));

@@ -73,6 +73,16 @@ static void unlock_removes_the_lock_of_another_machine(void)
     CHECK(strstr(sw_bytes_data(refused), "`unlock`") && strstr(sw_bytes_data(refused), "me@elsewhere"));
     sw_bytes_free(refused);
     size_t count = 4711;
+    FAILS(sw_stack_break_lock(stack, sw_text("you@elsewhere"), &count, &error), SW_STATUS_CONFLICT, "me@elsewhere");
+    FAILS(sw_stack_break_lock(stack, sw_text("me"), &count, &error), SW_STATUS_INVALID_INPUT, "owner");
+    CHECK(count == 4711 && access(lock, F_OK) == 0);
+    OK(sw_stack_break_lock(stack, sw_text("me@elsewhere:1"), &count, &error));
+    CHECK(count == 1 && access(lock, F_OK) != 0);
+    OK(sw_stack_break_lock(stack, sw_text("me@elsewhere"), NULL, &error));
+    file = fopen(lock, "w");
+    CHECK(file != NULL);
+    fputs("{\"pid\":1,\"username\":\"me\",\"hostname\":\"elsewhere\",\"timestamp\":\"2026-01-01T00:00:00Z\"}", file);
+    fclose(file);
     OK(sw_stack_unlock(stack, &count, &error));
     CHECK(count == 1 && access(lock, F_OK) != 0);
     OK(sw_stack_unlock(stack, NULL, &error));

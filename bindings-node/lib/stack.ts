@@ -578,6 +578,15 @@ export class Stack {
         return awaited(() => this.#native.unlock());
     }
 
+    /**
+     * Removes the locks of one owner, `user@host` or `user@host:process` as the error of a locked stack names it, and returns how
+     * many there were. In a bucket or a database the owner loses its lease, too: an operation that still runs writes no more.
+     */
+    async breakLock(owner: string): Promise<number> {
+        requireText("owner", owner);
+        return awaited(() => this.#native.breakLock(owner));
+    }
+
     /** Removes the stack and its history. One that still has resources is only removed by force. */
     remove(options: { force?: boolean } = {}): Promise<void> {
         options = given(options);

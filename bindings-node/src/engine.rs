@@ -233,8 +233,8 @@ pub struct StackConfig(Config);
 fn build(shared: &Arc<Shared>, settings: EngineSettings) -> stackwright::Result<stackwright::Engine> {
     let runtime = Runtime::system(shared.handle().clone());
     let document: EngineDocument = binding::read(settings.document.as_bytes(), Language::Node, "an engine")?;
-    let base = document.base_directory.unwrap_or_default();
-    let store = store::open(&document.store, &base, &runtime)?;
+    let base = document.base_directory.clone().unwrap_or_default();
+    let store = document.open_store(&base, &runtime)?;
     let secrets = secrets(shared, &settings, document.passphrase, &runtime)?;
     let (plugins, pool) = document.plugins.into_settings()?;
     let mut builder = stackwright::Engine::builder(shared.handle().clone())

@@ -298,6 +298,15 @@ impl Stack {
         }
     }
 
+    /// Removes the locks of an owner and returns how many there were.
+    #[napi]
+    pub async fn break_lock(&self, owner: String) -> Result<u32> {
+        match self.stack.break_lock(&owner).await {
+            Ok(locks) => Ok(u32::try_from(locks).unwrap_or(u32::MAX)),
+            Err(error) => Err(errors::to_napi(&error)),
+        }
+    }
+
     /// Returns the tags that are kept with the stack, by name.
     #[napi]
     pub async fn list_tags(&self) -> Result<HashMap<String, String>> {

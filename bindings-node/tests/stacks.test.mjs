@@ -50,6 +50,31 @@ test("unlock removes the lock of another machine", async (t) => {
     await stack.up();
 });
 
+test("breakLock removes the lock of the named owner only, and waitForLock waits for it", async (t) => {
+    const store = folder(t);
+    const settings = { store: `file://${store}`, allowUnfenced: true };
+    const stack = await memoryEngine(new Memory(), settings).stack("shop/dev", { program() {} });
+    const locks = path.join(store, ".pulumi/locks/organization/shop/dev");
+    fs.mkdirSync(locks, { recursive: true });
+    const owner = { pid: 1, username: "me", hostname: "elsewhere", timestamp: "2026-01-01T00:00:00Z" };
+    fs.writeFileSync(path.join(locks, "1.json"), JSON.stringify(owner));
+    const other = await failureOf(stack.breakLock("you@elsewhere"));
+    assert.ok(other instanceof ConflictError, other.kind);
+    assert.ok((await failureOf(stack.breakLock("me"))) instanceof InvalidInputError);
+    const error = await failureOf(stack.up({ waitForLock: 0.2 }));
+    assert.ok(error instanceof ConflictError, error.kind);
+    assert.ok(error.hints.some((hint) => hint.includes("has waited")), String(error.hints));
+    let broken;
+    const onEvent = (event) => {
+        if (JSON.stringify(event).includes("waiting for the lock")) {
+            broken ??= stack.breakLock("me@elsewhere:1");
+        }
+    };
+    await stack.up({ waitForLock: 60, onEvent });
+    assert.equal(await broken, 1);
+    assert.equal(await stack.breakLock("me@elsewhere"), 0);
+});
+
 test("dependents of a failed resource are skipped, and the failure has a deployment", async () => {
     const provider = new Memory({
         create: ({ name }) => {

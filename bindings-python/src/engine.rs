@@ -86,11 +86,11 @@ impl Engine {
             let document = member("document")?;
             binding::read(document.extract()?, Language::Python, "an engine").or_raise(py)?
         };
-        let base = match document.base_directory {
+        let base = match document.base_directory.clone() {
             Some(base) => base,
             None => std::path::absolute(".")?,
         };
-        let store = stackwright::store::open(&document.store, &base, &core).or_raise(py)?;
+        let store = document.open_store(&base, &core).or_raise(py)?;
         let mut secrets: Arc<dyn SecretsProvider> = match document.passphrase {
             Some(passphrase) => Arc::new(PassphraseProvider::new(passphrase, core.clone())),
             None => Arc::new(Base64Provider),

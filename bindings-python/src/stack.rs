@@ -370,6 +370,24 @@ impl Stack {
         )
     }
 
+    /// Removes the locks of an owner; `callback(count, error)` gets the number of removed locks.
+    fn break_lock(
+        &self,
+        py: Python<'_>,
+        owner: String,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        let stack = self.stack.clone();
+        let work = async move { stack.break_lock(&owner).await };
+        self.runtime.settle(
+            py,
+            work,
+            PendingCompletion::new(completions, callback),
+            |py, locks| Ok(locks.into_pyobject(py)?.into_any().unbind()),
+        )
+    }
+
     /// Removes every lock; `callback(count, error)` gets the number of removed locks.
     fn unlock(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
         let stack = self.stack.clone();

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def test_bad_organizations_and_tags_are_refused(
 
 def leave_a_lock(tmp_path: Path) -> None:
     locks = tmp_path / ".pulumi/locks/organization/shop/dev"
-    locks.mkdir(parents=True)
+    locks.mkdir(parents=True, exist_ok=True)
     owner = {"pid": 1, "username": "me", "hostname": "elsewhere", "timestamp": "2026-01-01T00:00:00Z"}
     (locks / "1.json").write_text(json.dumps(owner))
 
@@ -83,6 +84,59 @@ def test_unlock_removes_the_lock_of_another_machine(tmp_path: Path) -> None:
         assert stack.unlock() == 1
         assert stack.unlock() == 0
         stack.up()
+
+
+def test_break_lock_removes_the_lock_of_the_named_owner_only(tmp_path: Path) -> None:
+    def program(ctx: sw.Context) -> None:
+        pass
+
+    with sync.Engine(store=f"file://{tmp_path}", secrets=Vault()) as engine:
+        stack = engine.stack("shop/dev", program)
+        leave_a_lock(tmp_path)
+        with pytest.raises(sw.ConflictError, match="me@elsewhere"):
+            stack.break_lock("you@elsewhere")
+        with pytest.raises(sw.InvalidInputError, match="user@host"):
+            stack.break_lock("me")
+        assert stack.break_lock("me@elsewhere:1") == 1
+        assert stack.break_lock("me@elsewhere") == 0
+        stack.up()
+
+    async def run() -> None:
+        async with sw.Engine(store=f"file://{tmp_path}", secrets=Vault()) as engine:
+            stack = await engine.stack("shop/dev", program)
+            leave_a_lock(tmp_path)
+            assert await stack.break_lock("me@elsewhere") == 1
+            await stack.up()
+
+    asyncio.run(run())
+
+
+def test_an_operation_waits_for_the_lock_as_long_as_it_is_asked_to(tmp_path: Path) -> None:
+    def program(ctx: sw.Context) -> None:
+        pass
+
+    with sync.Engine(store=f"file://{tmp_path}", secrets=Vault(), allow_unfenced=True) as engine:
+        stack = engine.stack("shop/dev", program)
+        leave_a_lock(tmp_path)
+        with pytest.raises(sw.ConflictError, match="me@elsewhere") as caught:
+            stack.up(wait_for_lock=0.2)
+        assert any("has waited" in hint for hint in caught.value.hints)
+        waiting = threading.Event()
+
+        def unlock() -> None:
+            assert waiting.wait(60)
+            stack.unlock()
+
+        unlocking = threading.Thread(target=unlock)
+        unlocking.start()
+
+        def on_event(event: object) -> None:
+            if "waiting for the lock" in str(event):
+                waiting.set()
+
+        stack.up(wait_for_lock=60, on_event=on_event)
+        unlocking.join(60)
+        assert waiting.is_set()
 
 
 def test_dependents_of_a_failed_resource_are_skipped_and_the_failure_has_a_deployment(make_engine: MakeEngine) -> None:

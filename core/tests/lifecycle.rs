@@ -7,11 +7,19 @@
     reason = "a test fails by panicking"
 )]
 
-use std::{io::Write as _, sync::Arc};
+use std::{
+    io::Write as _,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
+use async_trait::async_trait;
+use bytes::Bytes;
 use serde_json::{Value, json};
 use stackwright::{
-    Engine, Stack, StackSettings,
+    Engine, Error, ErrorKind, Result, Stack, StackSettings,
     monitor::Registration,
     operation::{OperationOptions, OperationResult},
     program::{Program, from_fn},
@@ -20,7 +28,7 @@ use stackwright::{
     runtime::Runtime,
     secrets::Base64Provider,
     state::edit::{Move, Rename, Selection, StateEdit},
-    store::{Condition, MemoryStore, Store},
+    store::{Condition, LockGuard, MemoryStore, Object, ObjectInfo, Store, Version},
     urn::Urn,
 };
 use stackwright_testkit::{fake::EchoProvider, wait::Ended as _};
@@ -176,4 +184,145 @@ async fn unknown_members_and_a_compressed_checkpoint_survive_edits_and_an_update
     let mut keys = stored.iter().map(|object| object.key.as_str());
     assert!(keys.any(|stored| stored == format!("{key}.gz")));
     assert!(!stored.iter().any(|object| object.key == key), "{stored:?}");
+}
+
+#[tokio::test]
+async fn an_operation_waits_for_the_lock_as_long_as_its_options_state() {
+    let echo = Arc::new(EchoProvider::default());
+    let store = memory();
+    let engine = engine(&echo, Arc::clone(&store));
+    let stack = engine
+        .create_stack("shop/dev", StackSettings::default())
+        .await
+        .unwrap();
+    let lock = ".pulumi/locks/organization/shop/dev/1.json";
+    let owner = json!({
+        "pid": 7, "username": "ann", "hostname": "there", "timestamp": "2026-01-01T00:00:00Z", "system": "other",
+        "operation": "destroy"
+    });
+    let owner = serde_json::to_vec(&owner).unwrap();
+    store.put(lock, owner.into(), Condition::Absent).await.unwrap();
+    let options = |seconds| OperationOptions {
+        wait_for_lock: Some(seconds),
+        ..OperationOptions::default()
+    };
+    let kind = stackwright::operation::OperationKind::Update;
+    let refused = stack
+        .start(kind, options(0.15), Some(program(&[("a", "1")])))
+        .ended()
+        .await;
+    let error = refused.error.as_ref().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    let hints = error.hints().join("\n");
+    assert!(
+        hints.contains("the destroy that process 7 of ann@there began"),
+        "{hints}"
+    );
+    assert!(hints.contains("150ms that this operation has waited"), "{hints}");
+    assert!(
+        refused
+            .diagnostics
+            .iter()
+            .any(|shown| shown.message.to_string().starts_with("waiting for the lock")),
+        "{:?}",
+        refused.diagnostics
+    );
+
+    let waiting = stack.start(kind, options(60.0), Some(program(&[("a", "1")])));
+    let other = stack.break_lock("bob@there").await.unwrap_err();
+    assert_eq!(other.kind(), ErrorKind::Conflict);
+    assert_eq!(stack.break_lock("ann@there:7").await.unwrap(), 1);
+    let ended = waiting.ended().await;
+    assert!(ended.error.is_none(), "{:?}", ended.error);
+
+    store.put(lock, "{}".into(), Condition::Absent).await.unwrap();
+    let waiting = stack.start(kind, options(600.0), Some(program(&[("a", "2")])));
+    waiting.cancel();
+    let ended = waiting.ended().await;
+    assert_eq!(ended.error.as_ref().unwrap().kind(), ErrorKind::Cancelled);
+}
+
+/// A store that fails to remove lock files, as often as is left.
+struct KeepsLocks {
+    inner: Arc<dyn Store>,
+    left: AtomicUsize,
+}
+
+#[async_trait]
+impl Store for KeepsLocks {
+    fn url(&self) -> String {
+        self.inner.url()
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Object>> {
+        self.inner.get(key).await
+    }
+
+    async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        self.inner.put(key, bytes, condition).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
+        self.inner.list(prefix).await
+    }
+
+    async fn delete(&self, key: &str) -> Result<()> {
+        let order = Ordering::SeqCst;
+        let fails = |left: usize| left.checked_sub(1);
+        if key.starts_with(".pulumi/locks/") && self.left.fetch_update(order, order, fails).is_ok() {
+            return Err(Error::new(ErrorKind::Unavailable, "the disk is busy"));
+        }
+        self.inner.delete(key).await
+    }
+
+    async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
+        self.inner.lock(name).await
+    }
+}
+
+#[tokio::test]
+async fn a_lock_file_is_removed_after_a_passing_failure_and_one_that_stays_is_a_warning() {
+    let echo = Arc::new(EchoProvider::default());
+    let inner = memory();
+    let store = Arc::new(KeepsLocks {
+        inner: Arc::clone(&inner),
+        left: AtomicUsize::new(1),
+    });
+    let engine = engine(&echo, Arc::clone(&store) as Arc<dyn Store>);
+    let stack = engine
+        .create_stack("shop/dev", StackSettings::default())
+        .await
+        .unwrap();
+    store.left.store(1, Ordering::SeqCst);
+    let result = update(&stack, &[("a", "1")]).await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    assert!(result.diagnostics.is_empty(), "{:?}", result.diagnostics);
+    assert_eq!(store.left.load(Ordering::SeqCst), 0);
+    assert!(inner.list(".pulumi/locks/").await.unwrap().is_empty());
+
+    store.left.store(usize::MAX, Ordering::SeqCst);
+    let result = update(&stack, &[("a", "2")]).await;
+    assert!(
+        result.error.is_none(),
+        "the operation is complete: {:?}",
+        result.error
+    );
+    let left = inner.list(".pulumi/locks/").await.unwrap();
+    let [lock] = &left[..] else { panic!("{left:?}") };
+    let [warning] = &result.diagnostics[..] else {
+        panic!("{:?}", result.diagnostics)
+    };
+    let text = warning.message.to_string();
+    assert!(
+        text.contains(&lock.key) && text.contains("the disk is busy"),
+        "{text}"
+    );
+
+    store.left.store(0, Ordering::SeqCst);
+    let result = update(&stack, &[("a", "3")]).await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    assert!(
+        inner.list(".pulumi/locks/").await.unwrap().is_empty(),
+        "the next operation removes it"
+    );
 }

@@ -225,6 +225,36 @@ pub unsafe extern "C" fn sw_stack_unlock(
     unsafe { guard(error, body) }
 }
 
+/// Removes the locks of one owner, `user@host` or `user@host:process` as the error of a locked stack names it, and sets `count` (which
+/// may be null) to their number. In a bucket or a database the owner loses its lease, too, so that an operation which still runs writes
+/// no more.
+///
+/// # Safety
+/// `stack` must be null or alive, `owner` readable, `count` null or writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_stack_break_lock(
+    stack: *const sw_stack_t,
+    owner: sw_bytes_view_t,
+    count: *mut usize,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: null or alive by this function's contract.
+        let stack = unsafe { live(stack, "the stack") }?;
+        // SAFETY: readable by this function's contract.
+        let owner = unsafe { owner.text("the owner of a lock") }?;
+        let breaking = async { Ok(stack.stack.break_lock(owner).await?) };
+        let locks = stack.parts.shared.block_on_to_the_end(breaking)?;
+        // SAFETY: null or writable by this function's contract.
+        if let Some(count) = unsafe { count.as_mut() } {
+            *count = locks;
+        }
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
 /// Removes the stack and its history from the store. A stack with resources is only removed with `force`.
 ///
 /// # Safety

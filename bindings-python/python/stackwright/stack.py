@@ -651,6 +651,16 @@ class Stack:
         locks: int = await answer(self._native.unlock)
         return locks
 
+    async def break_lock(self, owner: str) -> int:
+        """Removes the locks of one owner, and returns how many there were.
+
+        The owner is `user@host` or `user@host:process`, as the error of a locked stack names it. In a bucket or a database
+        the owner loses its lease, too: an operation that still runs writes no more.
+        """
+        require_given("owner", owner, str, "a text")
+        locks: int = await answer(lambda queue, callback: self._native.break_lock(owner, queue, callback))
+        return locks
+
     async def remove(self, *, force: bool = False) -> None:
         """Removes the stack and its history. One that still has resources is only removed by force."""
         require_given("force", force, bool, "True or False")

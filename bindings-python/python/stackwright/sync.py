@@ -466,6 +466,10 @@ class Stack:
         """Removes every lock of the stack, regardless of its holder, and returns how many there were."""
         return _background.run(self._stack.unlock())
 
+    def break_lock(self, owner: str) -> int:
+        """Removes the locks of one owner (`user@host` or `user@host:process`), and returns how many there were."""
+        return _background.run(self._stack.break_lock(owner))
+
     def remove(self, *, force: bool = False) -> None:
         """Removes the stack and its history."""
         _background.run(self._stack.remove(force=force))

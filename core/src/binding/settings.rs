@@ -3,7 +3,8 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
-    path::PathBuf,
+    path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -15,6 +16,8 @@ use crate::{
     error::{Error, Result},
     plugin::{HostEnvironment, PluginCommand, PluginSettings},
     provider::PoolSettings,
+    runtime::Runtime,
+    store::{Store, StoreSettings, open_with},
 };
 
 /// The settings of an engine that are data; its providers and the functions of the host are passed beside them.
@@ -32,6 +35,10 @@ pub struct EngineDocument {
     /// the same: there is no host in it) or `memory://`.
     #[schemars(extend("x-takes" = "a URL as a string"))]
     pub store: String,
+    /// Allows a bucket whose server ignores the conditions of writes, which is refused otherwise: nothing keeps two hosts from changing
+    /// a stack at once then.
+    #[serde(default)]
+    pub allow_unfenced: bool,
     /// Encrypts the secrets of the engine's stacks. Left out, secrets are encoded, not encrypted, and the reference
     /// engine's command opens a stack only while it has no secret.
     pub passphrase: Option<String>,
@@ -180,6 +187,20 @@ impl fmt::Debug for PluginCommandDocument {
         formatter
             .debug_struct("PluginCommandDocument")
             .finish_non_exhaustive()
+    }
+}
+
+impl EngineDocument {
+    /// Opens the store. Relative folders are resolved against `base`.
+    ///
+    /// # Errors
+    /// Those of [`crate::store::open`].
+    pub fn open_store(&self, base: &Path, runtime: &Runtime) -> Result<Arc<dyn Store>> {
+        let settings = StoreSettings {
+            allow_unfenced: self.allow_unfenced,
+            ..StoreSettings::default()
+        };
+        open_with(&self.store, base, runtime, &settings)
     }
 }
 

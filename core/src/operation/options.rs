@@ -158,6 +158,10 @@ pub struct OperationOptions {
     pub no_events: bool,
     /// A note for the history.
     pub message: String,
+    /// How long the operation waits for the stack while another one has locked it, in seconds. Left out, it fails at once. The error, of
+    /// the kind `conflict`, names the host, the process, the user and the operation of the holder. A preview does not lock the stack.
+    #[schemars(range(min = 0, max = 1_000_000_000), extend("x-takes" = "a number of seconds from 0"))]
+    pub wait_for_lock: Option<f64>,
     /// How long the operation may take, in seconds. When it takes longer, it is cancelled: running steps complete, and no
     /// other begins. Calls of providers and policies that have not ended 30 seconds later are given up, so that their outcome
     /// is unknown; transforms and hooks are at once. The error, of the kind `cancelled`, states the timeout and names such
@@ -231,6 +235,11 @@ impl OperationOptions {
         duration(self.timeout?)
     }
 
+    /// Returns how long the operation waits for the stack's lock.
+    pub(crate) fn lock_limit(&self) -> Duration {
+        self.wait_for_lock.and_then(duration).unwrap_or_default()
+    }
+
     /// Returns how long one call of a transform, a hook or a policy may take.
     pub(crate) fn callback_time_limit(&self) -> Duration {
         self.callback_timeout
@@ -250,6 +259,13 @@ impl OperationOptions {
                 let text = format!("{name} takes a number of seconds above 0, not {seconds}");
                 return Err(Error::invalid(text));
             }
+        }
+        if let Some(seconds) = self.wait_for_lock
+            && Duration::try_from_secs_f64(seconds).is_err()
+        {
+            let name = styled_name("waitForLock");
+            let text = format!("{name} takes a number of seconds from 0, not {seconds}");
+            return Err(Error::invalid(text));
         }
         for (other, is_given) in [
             ("targets", !self.targets.is_empty()),
@@ -311,6 +327,29 @@ mod tests {
         assert_eq!(
             options.check().unwrap_err().message(),
             "unsupported options: snippets, targetSnippets (target_snippets in Python and Rust)"
+        );
+    }
+
+    #[test]
+    fn the_time_to_wait_for_a_lock_is_not_negative() {
+        for (wait_for_lock, limit) in [(None, 0), (Some(0.0), 0), (Some(0.5), 500)] {
+            let options = OperationOptions {
+                wait_for_lock,
+                ..OperationOptions::default()
+            };
+            options.check().unwrap();
+            assert_eq!(options.lock_limit(), Duration::from_millis(limit));
+        }
+        let options = OperationOptions {
+            wait_for_lock: Some(-1.0),
+            ..OperationOptions::default()
+        };
+        let error = options.check().unwrap_err();
+        assert!(
+            error
+                .message()
+                .contains("waitForLock (wait_for_lock in Python and Rust)"),
+            "{error}"
         );
     }
 

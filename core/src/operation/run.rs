@@ -34,7 +34,7 @@ use crate::{
     runtime::Clock,
     secrets::{RedactingSecrets, SecretsProvider},
     state::{Journal, JournalReplay, Snapshot, journal::HostJournal, with_recorded_id},
-    store::{HistoryRecord, LoadedStack, StackSession},
+    store::{HistoryRecord, LoadedStack, StackLock, StackSession},
 };
 
 /// How long the calls of an operation that has timed out may go on before they are given up.
@@ -211,7 +211,7 @@ impl OperationRun {
             };
             return self.execute(state, found, None, began).await;
         }
-        let lock = self.stack.storage.lock_for(self.kind.name()).await?;
+        let lock = self.lock().await?;
         // The stack is unlocked before the operation returns, even when host code panics.
         let result = AssertUnwindSafe(self.run_locked(state, creates, began))
             .catch_unwind()
@@ -219,10 +219,34 @@ impl OperationRun {
         if result.is_err() {
             self.abandon().await;
         }
-        let released = lock.release().await;
+        // What the operation has done and written is complete.
+        if let Err(error) = lock.release().await {
+            self.events.diagnostic(Diagnostic::warning(error.message()));
+        }
         match result {
-            Ok(result) => result.and(released),
+            Ok(result) => result,
             Err(panic) => resume_unwind(panic),
+        }
+    }
+
+    /// Locks the stack. Waits for it as long as the options state, unless the operation is cancelled.
+    async fn lock(&self) -> Result<StackLock> {
+        let limit = self.options.lock_limit();
+        let waits = |error: &Error| {
+            let text = format!("waiting for the lock of the stack: {}", error.message());
+            self.events.diagnostic(Diagnostic::new(Severity::Info, text));
+        };
+        let locking = self.stack.storage.lock_within(self.kind.name(), limit, waits);
+        if limit.is_zero() {
+            return locking.await;
+        }
+        tokio::select! {
+            biased;
+            () = self.control.cancelled() => {
+                let text = "the operation was cancelled while it waited for the lock of the stack";
+                Err(Error::new(ErrorKind::Cancelled, text))
+            }
+            lock = locking => lock,
         }
     }
 

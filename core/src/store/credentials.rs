@@ -99,7 +99,7 @@ pub enum Credentials {
 pub struct StoreSettings {
     /// Where its credentials come from.
     pub credentials: Credentials,
-    /// How long the lease of a stack lasts that its holder does not renew: 1 s to 1 h, by default 30 s. The store of a folder has
+    /// How long the lease of a stack lasts that its holder does not renew: 2 s to 1 h, by default 30 s. The store of a folder has
     /// locks that end with the process instead.
     pub lease: Duration,
     /// Allows a bucket whose server ignores the conditions of writes. Then nothing keeps two hosts from changing a stack at once.

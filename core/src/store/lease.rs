@@ -17,7 +17,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{Condition, LockGuard, Object, ProcessIdentity, StackName, Version, layout, locked};
+use super::{
+    Condition, HostFacts, LockGuard, LockOwner, Object, ProcessIdentity, StackName, Version, layout, locked,
+    pace::REWRITE_INTERVAL, repeated,
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     runtime::Runtime,
@@ -26,10 +29,10 @@ use crate::{
 /// The length of a lease by default.
 pub(super) const DEFAULT_LENGTH: Duration = Duration::from_secs(30);
 
-/// The lengths that a lease may have.
-pub(super) const LENGTHS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3600);
+/// The lengths that a lease may have: at least two renewals.
+pub(super) const LENGTHS: RangeInclusive<Duration> = Duration::from_secs(2)..=Duration::from_secs(3600);
 
-/// How often a lease is renewed within its length.
+/// How often a lease is renewed within its length, unless that is more often than an object may be written.
 const RENEWALS: u32 = 3;
 
 /// How often an observer looks at a lease within its length.
@@ -50,8 +53,12 @@ pub(super) trait LeaseRecords: Send + Sync + 'static {
     /// [`ErrorKind::Conflict`] when the condition does not hold.
     async fn write(&self, name: &str, mark: &str, record: Bytes, condition: Condition) -> Result<Version>;
 
-    /// Removes the record of a lease if it has this version.
-    async fn remove(&self, name: &str, version: &Version) -> Result<()>;
+    /// Ends a lease whose record has this version: removes the record, or, where the store cannot remove under a condition, replaces
+    /// it by `released`. `mark` is that of its holder.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] when the record has another version, which stays.
+    async fn release(&self, name: &str, mark: &str, released: Bytes, version: &Version) -> Result<()>;
 }
 
 /// The record of a lease.
@@ -64,6 +71,33 @@ struct Record {
     /// In milliseconds.
     length: u64,
     holder: ProcessIdentity,
+    /// The user and the host of the holder, for messages.
+    #[serde(default)]
+    user: String,
+    #[serde(default)]
+    host: String,
+    /// The operation that holds the lease.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    operation: Option<String>,
+    /// Whether the holder has released the lease: the next one takes it at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_released: bool,
+}
+
+impl Record {
+    fn of(object: &Object) -> Option<Self> {
+        serde_json::from_slice(&object.bytes).ok()
+    }
+
+    /// The error of another one that wants the lease.
+    fn conflict(&self, name: &str) -> Error {
+        let operation = self.operation.as_deref().unwrap_or("operation");
+        let text = format!(
+            "the lease of {name} is held by the {operation} of process {} of {}@{}",
+            self.holder.pid, self.user, self.host
+        );
+        Error::new(ErrorKind::Conflict, text)
+    }
 }
 
 /// The leases of a store.
@@ -72,8 +106,9 @@ pub(super) struct Leases {
     records: Arc<dyn LeaseRecords>,
     runtime: Runtime,
     length: Duration,
-    /// This process.
+    /// This process, its user and its host.
     holder: ProcessIdentity,
+    facts: HostFacts,
     held: Arc<Mutex<BTreeMap<String, Arc<Held>>>>,
 }
 
@@ -105,6 +140,7 @@ impl Leases {
             runtime,
             length,
             holder: ProcessIdentity::of(std::process::id()),
+            facts: HostFacts::system(),
             held: Arc::default(),
         }
     }
@@ -113,11 +149,11 @@ impl Leases {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a lease. Waits, no longer than its length, until the holder is known to be alive or to have ended.
+    /// Takes a lease for an operation. Waits, no longer than its length, until the holder is known to be alive or to have ended.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] when another one holds it.
-    pub(super) async fn take(&self, name: &str) -> Result<Box<dyn LockGuard>> {
+    /// [`ErrorKind::Conflict`] when another one holds it, which is named.
+    pub(super) async fn take(&self, name: &str, operation: Option<&str>) -> Result<Box<dyn LockGuard>> {
         if self.held().contains_key(name) {
             return Err(locked(name));
         }
@@ -129,7 +165,7 @@ impl Leases {
                     None => continue,
                 },
             };
-            match self.begin(name, condition).await {
+            match self.begin(name, operation, condition).await {
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 taken => return taken,
             }
@@ -137,12 +173,21 @@ impl Leases {
         Err(locked(name))
     }
 
-    async fn begin(&self, name: &str, condition: Condition) -> Result<Box<dyn LockGuard>> {
+    async fn begin(
+        &self,
+        name: &str,
+        operation: Option<&str>,
+        condition: Condition,
+    ) -> Result<Box<dyn LockGuard>> {
         let record = Record {
             mark: self.runtime.random.uuid(),
             renewals: 0,
             length: u64::try_from(self.length.as_millis()).unwrap_or(u64::MAX),
             holder: self.holder.clone(),
+            user: self.facts.username.clone(),
+            host: self.facts.hostname.clone(),
+            operation: operation.map(str::to_owned),
+            is_released: false,
         };
         let renewed = self.runtime.clock.elapsed();
         let version = self
@@ -167,19 +212,19 @@ impl Leases {
         }))
     }
 
-    /// Observes a lease of another holder. Returns its version once it has expired; `None` when it is gone.
+    /// Observes a lease of another holder. Returns its version once it has expired or was released; `None` when it is gone.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] when the holder is alive.
     async fn outlasted(&self, name: &str, first: Object) -> Result<Option<Version>> {
-        let record: Option<Record> = serde_json::from_slice(&first.bytes).ok();
+        let record = Record::of(&first);
         if let Some(record) = &record {
-            if record.holder.has_ended() {
+            if record.is_released || record.holder.has_ended() {
                 return Ok(Some(first.version));
             }
             // Of a process elsewhere only the renewals are seen.
             if record.holder.is_of_this_system() && !record.holder.is_suspended() {
-                return Err(locked(name));
+                return Err(record.conflict(name));
             }
         }
         let length = record.map_or(self.length, |record| Duration::from_millis(record.length));
@@ -188,7 +233,13 @@ impl Leases {
             self.runtime.clock.wait(length / LOOKS).await;
             match self.records.read(name).await? {
                 None => return Ok(None),
-                Some(object) if object.version != first.version => return Err(locked(name)),
+                Some(object) if object.version != first.version => {
+                    return match Record::of(&object) {
+                        Some(record) if record.is_released => Ok(Some(object.version)),
+                        Some(record) => Err(record.conflict(name)),
+                        None => Err(locked(name)),
+                    };
+                }
                 // The look itself came after the end of the lease.
                 Some(_) if self.runtime.clock.elapsed().saturating_sub(begin) >= length => {
                     tracing::info!(name, "taking over a lease that its holder has not renewed");
@@ -199,12 +250,48 @@ impl Leases {
         }
     }
 
+    /// Ends the lease of an owner, who finds it taken over, and returns whether the owner held it.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(super) async fn break_held(&self, name: &str, owner: &LockOwner) -> Result<bool> {
+        for _ in 0..MAX_ATTEMPTS {
+            let Some(object) = self.records.read(name).await? else {
+                return Ok(false);
+            };
+            let is_owner = |record: &Record| owner.is(&record.user, &record.host, record.holder.pid);
+            let Some(record) = Record::of(&object).filter(|record| !record.is_released && is_owner(record))
+            else {
+                return Ok(false);
+            };
+            // The holder takes another mark for that of a successor.
+            let broken = Record {
+                mark: self.runtime.random.uuid(),
+                renewals: record.renewals + 1,
+                is_released: true,
+                ..record
+            };
+            let released = encoded(&broken)?;
+            match self
+                .records
+                .release(name, &broken.mark, released, &object.version)
+                .await
+            {
+                // It was renewed meanwhile.
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                broken => return broken.map(|()| true),
+            }
+        }
+        Err(locked(name))
+    }
+
     /// Renews a lease until its guard is dropped, or it is lost.
     fn keep_alive(&self, held: Weak<Held>) {
         let leases = self.clone();
+        let interval = (self.length / RENEWALS).max(REWRITE_INTERVAL);
         drop(self.runtime.spawner.spawn(async move {
             loop {
-                leases.runtime.clock.wait(leases.length / RENEWALS).await;
+                leases.runtime.clock.wait(interval).await;
                 let Some(held) = held.upgrade() else {
                     return;
                 };
@@ -246,7 +333,7 @@ impl Leases {
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 // An earlier renewal of ours may have been done, and its answer been lost.
                 if let Some(object) = self.records.read(&held.name).await?
-                    && let Ok(found) = serde_json::from_slice::<Record>(&object.bytes)
+                    && let Some(found) = Record::of(&object)
                     && found.mark == held.mark
                 {
                     *state = State {
@@ -309,17 +396,34 @@ impl Leases {
         taken_over(name)
     }
 
+    /// Releases a lease. A failed attempt is repeated: until the lease has expired, the next holder would wait for nothing.
     async fn release(&self, held: &Held) -> Result<()> {
         let state = held.state.lock().await;
-        let removed = match held.is_lost.load(Ordering::SeqCst) {
+        let released = match held.is_lost.load(Ordering::SeqCst) {
             true => Ok(()),
-            false => self.records.remove(&held.name, &state.version).await,
+            false => repeated(&self.runtime, || self.end(held, &state)).await,
         };
+        // No renewal follows.
+        held.is_lost.store(true, Ordering::SeqCst);
         self.held().remove(&held.name);
-        match removed {
+        released
+    }
+
+    async fn end(&self, held: &Held, state: &State) -> Result<()> {
+        let record = Record {
+            renewals: state.record.renewals + 1,
+            is_released: true,
+            ..state.record.clone()
+        };
+        let released = encoded(&record)?;
+        match self
+            .records
+            .release(&held.name, &held.mark, released, &state.version)
+            .await
+        {
             // The new holder's record stays.
             Err(error) if error.kind() == ErrorKind::Conflict => Ok(()),
-            removed => removed,
+            released => released,
         }
     }
 }

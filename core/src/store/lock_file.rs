@@ -6,8 +6,9 @@ use std::{
 };
 
 use super::{
-    Condition, HostFacts, LockGuard, ObjectInfo, StackName, Store,
+    Condition, HostFacts, LockGuard, LockOwner, ObjectInfo, StackName, Store,
     lock_owner::{Holder, Owner, USERNAME_SUFFIX},
+    repeated,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -30,15 +31,30 @@ struct Held {
 }
 
 impl Held {
+    /// Removes the lock file, where it may still be.
+    async fn remove_file(&self) -> Result<()> {
+        let removed = repeated(&self.runtime, || self.store.delete(&self.key)).await;
+        removed.map_err(|error| {
+            let text = format!(
+                "the lock file {}/{} could not be removed and stays: {error}; what was written is complete. The next operation of this \
+                 engine on this host removes the file; until then, or until the stack's `unlock` removes it, other programs find the \
+                 stack locked",
+                self.store.url(),
+                self.key
+            );
+            Error::new(error.kind(), text)
+        })
+    }
+
     async fn release(self) -> Result<()> {
-        let result = self.store.delete(&self.key).await;
+        let result = self.remove_file().await;
         // Only now may another process of this engine read the lock files.
         self.guard.release().await;
         result
     }
 
     async fn retire(self) -> Result<()> {
-        let result = self.store.delete(&self.key).await;
+        let result = self.remove_file().await;
         self.guard.retire().await;
         result
     }
@@ -64,12 +80,21 @@ impl ReservedLock {
         runtime: &Runtime,
         operation: Option<&str>,
     ) -> Result<Self> {
-        let guard = match store.lock(&name.qualified()).await {
+        let qualified = name.qualified();
+        let locking = match operation {
+            Some(operation) => store.lock_for(&qualified, operation).await,
+            None => store.lock(&qualified).await,
+        };
+        let guard = match locking {
             Ok(guard) => guard,
             Err(error) if error.kind() == ErrorKind::Conflict => {
-                return Err(Others::holders(store, name, runtime)
-                    .await?
-                    .conflict(store, name, facts));
+                let holders = Others::holders(store, name, runtime).await?;
+                let conflict = holders.conflict(store, name, facts);
+                return Err(match holders.0.is_empty() {
+                    // Only the store's own lock knows the holder, whose lock file was removed.
+                    true => conflict.with_hint(error.message()),
+                    false => conflict,
+                });
             }
             Err(error) => return Err(error),
         };
@@ -138,7 +163,7 @@ impl StackLock {
     /// Releases the lock and waits until that is done.
     ///
     /// # Errors
-    /// Those of the store; the lock file then remains, and is removed when the next lock is taken on this host.
+    /// Those of the store, after several attempts; the lock file then remains, and is removed when the next lock is taken on this host.
     pub(crate) async fn release(self) -> Result<()> {
         match self.take_held() {
             Some(held) => held.release().await,
@@ -186,6 +211,34 @@ pub(super) async fn holder(
     let owners = others.0.iter().filter_map(|(_, owner)| owner.as_ref());
     let holders = owners.filter_map(|owner| owner.holder(facts));
     Ok(holders.max_by_key(|holder| holder.is_alive))
+}
+
+/// Removes the lock files of an owner, and returns their number.
+///
+/// # Errors
+/// [`ErrorKind::Conflict`], which names the holders, when there are only lock files of others; those of the store.
+pub(super) async fn remove_of(
+    store: &Arc<dyn Store>,
+    name: &StackName,
+    facts: &HostFacts,
+    broken: &LockOwner,
+) -> Result<usize> {
+    let others = Others::read(store, name, "").await?;
+    let is_owner = |owner: &Owner| broken.is(owner.user(), &owner.hostname, owner.pid);
+    let own: Vec<&String> = others
+        .0
+        .iter()
+        .filter(|(_, owner)| owner.as_ref().is_some_and(is_owner))
+        .map(|(key, _)| key)
+        .collect();
+    if own.is_empty() && !others.0.is_empty() {
+        let error = others.conflict(store, name, facts);
+        return Err(error.with_hint(format!("{broken} has no lock of the stack")));
+    }
+    for key in &own {
+        store.delete(key).await?;
+    }
+    Ok(own.len())
 }
 
 impl std::fmt::Debug for StackLock {

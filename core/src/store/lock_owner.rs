@@ -1,7 +1,10 @@
 //! The owner that a lock file names, and the state of its process.
 
 use super::{HostFacts, ProcessState};
-use crate::runtime::Timestamp;
+use crate::{
+    error::{Error, Result},
+    runtime::Timestamp,
+};
 
 /// The suffix of the user's name in this engine's lock files. Other programs show it before a lock is broken: a journal
 /// beside the checkpoint may contain newer state.
@@ -99,6 +102,58 @@ impl Owner {
             text,
             is_alive: self.is_of_this_system(facts),
         })
+    }
+}
+
+/// Whose lock is broken: a user and a host, as messages have them, and a process where one is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockOwner {
+    /// The user.
+    pub user: String,
+    /// The host.
+    pub host: String,
+    /// The number of the process on that host; any process when it is left out.
+    pub process: Option<u32>,
+}
+
+impl LockOwner {
+    /// Parses `user@host`, or `user@host:process`.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] for any other text.
+    pub fn parse(text: &str) -> Result<Self> {
+        let (names, process) = match text.rsplit_once(':') {
+            Some((names, digits)) => (names, digits.parse().ok()),
+            None => (text, None),
+        };
+        let is_whole = process.is_some() || !text.contains(':');
+        match names.rsplit_once('@') {
+            Some((user, host)) if is_whole && !user.is_empty() && !host.is_empty() => Ok(Self {
+                user: user.to_owned(),
+                host: host.to_owned(),
+                process,
+            }),
+            _ => Err(
+                Error::invalid(format!("{text:?} names no owner of a lock")).with_hint(
+                    "an owner is user@host or user@host:process, as the error of a locked stack has them",
+                ),
+            ),
+        }
+    }
+
+    /// Returns whether these are the owner's.
+    pub(super) fn is(&self, user: &str, host: &str, process: u32) -> bool {
+        self.user == user && self.host == host && self.process.is_none_or(|own| own == process)
+    }
+}
+
+impl std::fmt::Display for LockOwner {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}@{}", self.user, self.host)?;
+        match self.process {
+            Some(process) => write!(formatter, ":{process}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -205,6 +260,19 @@ mod tests {
             None,
             "it started later"
         );
+    }
+
+    #[test]
+    fn an_owner_is_a_user_a_host_and_perhaps_a_process() {
+        let ann = LockOwner::parse("ann@there").unwrap();
+        assert!(ann.is("ann", "there", 7) && ann.is("ann", "there", 8));
+        assert!(!ann.is("bob", "there", 7) && !ann.is("ann", "here", 7));
+        let process = LockOwner::parse("ann@example.com@there:7").unwrap();
+        assert_eq!(process.to_string(), "ann@example.com@there:7");
+        assert!(process.is("ann@example.com", "there", 7) && !process.is("ann@example.com", "there", 8));
+        for text in ["", "ann", "@there", "ann@", "ann@there:", "ann@there:x", "ann:7"] {
+            assert!(LockOwner::parse(text).is_err(), "{text}");
+        }
     }
 
     #[test]

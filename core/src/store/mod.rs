@@ -17,12 +17,13 @@ mod memory;
 mod numbered;
 mod object;
 mod open;
+mod pace;
 mod postgres;
 mod session;
 mod stack;
 mod trust;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -41,7 +42,7 @@ pub use layout::StackName;
 use lock_file::ReservedLock;
 pub(crate) use lock_file::StackLock;
 pub(crate) use lock_owner::Holder;
-pub use lock_owner::LockHolder;
+pub use lock_owner::{LockHolder, LockOwner};
 pub use memory::MemoryStore;
 pub use open::{open, open_with};
 pub(crate) use session::{
@@ -55,7 +56,7 @@ pub use stack::{LastUpdate, StackSummary};
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    runtime::Timestamp,
+    runtime::{Runtime, Timestamp},
 };
 
 /// Distinguishes the contents of an object (a hash, an ETag, a counter).
@@ -203,6 +204,29 @@ pub trait Store: Send + Sync + 'static {
     /// [`crate::ErrorKind::Conflict`], at once, when the lock is held elsewhere.
     async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>>;
 
+    /// Takes the lock as [`Self::lock`] does, for an operation that conflicts of others name. By default none does.
+    ///
+    /// # Errors
+    /// Those of [`Self::lock`].
+    async fn lock_for(&self, name: &str, _operation: &str) -> Result<Box<dyn LockGuard>> {
+        self.lock(name).await
+    }
+
+    /// Takes the lock of `name` from that owner, whose later writes fail, and returns whether the owner held it. By default a lock
+    /// ends only with its holder.
+    ///
+    /// # Errors
+    /// Those of the store.
+    async fn break_lock(&self, _name: &str, _owner: &LockOwner) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Returns the least time between two writes of an object that the engine repeats by itself, as the refreshes of a checkpoint. By
+    /// default there is no limit.
+    fn rewrite_interval(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Removes empty folders below `prefix`, `a/b/` for instance. Folders that cannot be removed stay. Does nothing by
     /// default.
     async fn tidy(&self, _prefix: &str) {}
@@ -241,6 +265,30 @@ fn locked(name: &str) -> Error {
         ErrorKind::Conflict,
         format!("the lock {name:?} is held by another owner"),
     )
+}
+
+/// The limit of attempts to release what blocks others, and the time before the second one, which doubles with each.
+const RELEASE_ATTEMPTS: u32 = 3;
+const RELEASE_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Performs a release, again after a failure that may pass.
+async fn repeated<F: Future<Output = Result<()>>>(
+    runtime: &Runtime,
+    mut release: impl FnMut() -> F,
+) -> Result<()> {
+    for attempt in 1..RELEASE_ATTEMPTS {
+        match release().await {
+            Err(error) if error.kind() == ErrorKind::Unavailable => {
+                tracing::debug!(%error, "a release failed")
+            }
+            released => return released,
+        }
+        runtime
+            .clock
+            .wait(RELEASE_INTERVAL * 2_u32.pow(attempt - 1))
+            .await;
+    }
+    release().await
 }
 
 /// Checks that a key can be a path below a folder: relative, and without segments that lead elsewhere.

@@ -4,17 +4,22 @@
 //! gaps, and each is created only if absent, so that of two writers one fails at its next number. Every journal has another folder. Where a
 //! journal is removed that another process has begun, the number after its last object is taken and stays, so that the other process never
 //! writes again.
+//!
+//! Where a store cannot remove an object under a condition, the first object of a removed journal is replaced by an end, which readers take for
+//! nothing and the next journal replaces, both under the condition that it is unchanged: a process that is suspended before a removal must not
+//! remove the journal of its successor.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
-use super::{Condition, LockGuard, Object, ObjectInfo, Store, Version, changed};
+use super::{Condition, LockGuard, LockOwner, Object, ObjectInfo, Store, Version, changed};
 use crate::{
     error::{Error, ErrorKind, Result},
     runtime::Runtime,
@@ -30,6 +35,15 @@ const PARTS: &str = ".parts/";
 /// The begin of the first line of a journal's first object.
 const HEAD: &[u8] = b"parts ";
 
+/// What the first object of a removed journal consists of, before a unique name.
+const END: &[u8] = b"ended ";
+
+/// The length of an end: shorter than that of any first object of a journal, whose line also ends.
+const END_LENGTH: u64 = 42;
+
+/// The limit of attempts to begin a journal whose end changes meanwhile.
+const MAX_BEGIN_ATTEMPTS: usize = 3;
+
 /// The limit of attempts to read a journal that is removed or replaced meanwhile.
 const MAX_READ_ATTEMPTS: usize = 4;
 
@@ -40,8 +54,27 @@ const CONCURRENT_READS: usize = 8;
 pub(super) struct NumberedJournals<S> {
     inner: S,
     runtime: Runtime,
+    removal: Removal,
     /// The folders of the journals that this process has begun.
     own: Mutex<BTreeSet<String>>,
+    /// The versions of the ends that this process has seen, by the keys of their journals.
+    ends: Mutex<BTreeMap<String, Version>>,
+}
+
+/// How the first object of a journal is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Removal {
+    /// The store removes it if it is unchanged, as one.
+    Conditional,
+    /// It is replaced by an end.
+    Replacement,
+}
+
+/// The first object of a journal.
+enum First {
+    Missing,
+    Ended,
+    Begun(Extent, Bytes),
 }
 
 /// The state of a journal that a version describes.
@@ -74,6 +107,16 @@ pub(super) fn is_journal(key: &str) -> bool {
     key.starts_with(JOURNALS) && key.ends_with(ENDING)
 }
 
+/// Returns whether an object is the first one of a new journal.
+pub(super) fn is_begun_journal(key: &str, bytes: &[u8]) -> bool {
+    is_journal(key) && bytes.starts_with(HEAD)
+}
+
+/// Returns an end, unlike any other: versions may be those of contents.
+pub(super) fn ended_journal(runtime: &Runtime) -> Bytes {
+    [END, runtime.random.uuid().as_bytes()].concat().into()
+}
+
 fn incomplete(key: &str) -> Error {
     Error::new(
         ErrorKind::State,
@@ -87,11 +130,13 @@ fn part(key: &str, folder: &str, number: u64) -> String {
 }
 
 impl<S: Store> NumberedJournals<S> {
-    pub(super) fn new(inner: S, runtime: Runtime) -> Self {
+    pub(super) fn new(inner: S, runtime: Runtime, removal: Removal) -> Self {
         Self {
             inner,
             runtime,
+            removal,
             own: Mutex::default(),
+            ends: Mutex::default(),
         }
     }
 
@@ -100,12 +145,19 @@ impl<S: Store> NumberedJournals<S> {
         own.contains(folder)
     }
 
-    /// Reads the first object; returns its content without the first line. One that does not begin with it was written by
-    /// another program.
-    async fn head(&self, key: &str) -> Result<Option<(Extent, Bytes)>> {
-        let Some(Object { bytes, version }) = self.inner.get(key).await? else {
-            return Ok(None);
+    /// Reads the first object of a journal.
+    async fn first(&self, key: &str) -> Result<First> {
+        let found = self.inner.get(key).await?;
+        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Object { bytes, version }) = found else {
+            ends.remove(key);
+            return Ok(First::Missing);
         };
+        if bytes.starts_with(END) && bytes.len() as u64 == END_LENGTH {
+            ends.insert(key.to_owned(), version);
+            return Ok(First::Ended);
+        }
+        drop(ends);
         let line = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0);
         let folder = bytes[..line]
             .strip_prefix(HEAD)
@@ -119,7 +171,16 @@ impl<S: Store> NumberedJournals<S> {
             folder: folder.to_owned(),
             last: 0,
         };
-        Ok(Some((extent, bytes.slice(line + 1..))))
+        Ok(First::Begun(extent, bytes.slice(line + 1..)))
+    }
+
+    /// Reads the first object; returns its content without the first line. One that does not begin with it was written by
+    /// another program.
+    async fn head(&self, key: &str) -> Result<Option<(Extent, Bytes)>> {
+        match self.first(key).await? {
+            First::Missing | First::Ended => Ok(None),
+            First::Begun(extent, content) => Ok(Some((extent, content))),
+        }
     }
 
     /// Returns the number of a journal's last object; `None` when one before it is missing.
@@ -182,30 +243,19 @@ impl<S: Store> NumberedJournals<S> {
 
     /// Writes a journal as a whole, with a new folder.
     async fn begin(&self, key: &str, bytes: &[u8], condition: Condition) -> Result<Version> {
-        let former = match &condition {
-            Condition::Absent => {
-                self.clear_leftovers(key).await?;
-                None
-            }
+        let folder = self.runtime.random.uuid();
+        let content = Bytes::from([HEAD, folder.as_bytes(), b"\n", bytes].concat());
+        let head = match condition {
+            Condition::Absent => self.begin_new(key, content).await?,
             Condition::Match(version) => {
-                let extent = Extent::parse(version).ok_or_else(|| changed(key))?;
+                let extent = Extent::parse(&version).ok_or_else(|| changed(key))?;
                 // Another writer's next object would be lost.
                 self.take_next(key, &extent).await?;
-                Some(extent)
+                let condition = Condition::Match(extent.head);
+                self.inner.put(key, content, condition).await?
             }
-            Condition::Any => self.head(key).await.ok().flatten().map(|(extent, _)| extent),
+            Condition::Any => self.inner.put(key, content, Condition::Any).await?,
         };
-        let folder = self.runtime.random.uuid();
-        let mut content = BytesMut::with_capacity(HEAD.len() + folder.len() + 1 + bytes.len());
-        content.extend_from_slice(HEAD);
-        content.extend_from_slice(folder.as_bytes());
-        content.extend_from_slice(b"\n");
-        content.extend_from_slice(bytes);
-        let condition = match (&former, condition) {
-            (Some(extent), Condition::Match(_)) => Condition::Match(extent.head.clone()),
-            (_, condition) => condition,
-        };
-        let head = self.inner.put(key, content.freeze(), condition).await?;
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         own.insert(folder.clone());
         let extent = Extent {
@@ -214,6 +264,58 @@ impl<S: Store> NumberedJournals<S> {
             last: 0,
         };
         Ok(extent.version())
+    }
+
+    /// Writes the first object of a journal where there is none, or an end.
+    async fn begin_new(&self, key: &str, content: Bytes) -> Result<Version> {
+        // When the object is written, all those that were listed before belong to journals that have ended.
+        let leftovers = self.leftovers(key).await?;
+        let seen = |ends: &Mutex<BTreeMap<String, Version>>| {
+            let ends = ends.lock().unwrap_or_else(PoisonError::into_inner);
+            ends.get(key).cloned()
+        };
+        let mut refused = changed(key);
+        for _ in 0..MAX_BEGIN_ATTEMPTS {
+            let condition = seen(&self.ends).map_or(Condition::Absent, Condition::Match);
+            match self.inner.put(key, content.clone(), condition).await {
+                Err(error) if error.kind() == ErrorKind::Conflict => {
+                    if let First::Begun(..) = self.first(key).await? {
+                        return Err(error);
+                    }
+                    refused = error;
+                }
+                written => {
+                    let head = written?;
+                    if let Err(error) = self.remove(leftovers).await {
+                        tracing::warn!(%error, key, "objects of journals that have ended stay until the next one begins");
+                    }
+                    return Ok(head);
+                }
+            }
+        }
+        Err(refused)
+    }
+
+    /// Removes the first object of a journal if it is unchanged.
+    async fn end(&self, key: &str, head: &Version) -> Result<()> {
+        if self.removal == Removal::Conditional {
+            return self.inner.delete_version(key, head).await;
+        }
+        let condition = Condition::Match(Version::clone(head));
+        let ended = ended_journal(&self.runtime);
+        let end = match self.inner.put(key, ended, condition).await {
+            // Another process has done it, or has begun the next journal.
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                return match self.head(key).await? {
+                    None => Ok(()),
+                    Some(_) => Err(error),
+                };
+            }
+            end => end?,
+        };
+        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        ends.insert(key.to_owned(), end);
+        Ok(())
     }
 
     /// Creates an empty object after the last one, so that another writer fails at its next number.
@@ -235,8 +337,8 @@ impl<S: Store> NumberedJournals<S> {
         self.remove(listed).await
     }
 
-    /// Removes what interrupted removals have left: of each folder all objects but the last, which another process must find.
-    async fn clear_leftovers(&self, key: &str) -> Result<()> {
+    /// Lists what interrupted removals have left: of each folder all objects but the last, which another process must find.
+    async fn leftovers(&self, key: &str) -> Result<Vec<ObjectInfo>> {
         let mut listed = self.inner.list(&format!("{key}{PARTS}")).await?;
         let folder = |info: &ObjectInfo| info.key.rsplit_once('/').map(|(folder, _)| folder.to_owned());
         let folders: Vec<_> = listed.iter().map(folder).collect();
@@ -245,7 +347,7 @@ impl<S: Store> NumberedJournals<S> {
             index += 1;
             folders.get(index) == folders.get(index - 1)
         });
-        self.remove(listed).await
+        Ok(listed)
     }
 
     async fn remove(&self, objects: Vec<ObjectInfo>) -> Result<()> {
@@ -317,7 +419,8 @@ impl<S: Store> Store for NumberedJournals<S> {
                 .key
                 .split_once(PARTS)
                 .is_some_and(|(journal, _)| is_journal(journal));
-            !is_part
+            let is_end = is_journal(&info.key) && info.size == END_LENGTH;
+            !is_part && !is_end
         });
         Ok(listed)
     }
@@ -340,7 +443,7 @@ impl<S: Store> Store for NumberedJournals<S> {
             extent.last = self.last(key, &extent.folder).await?;
             self.take_next(key, &extent).await?;
         }
-        self.inner.delete(key).await?;
+        self.end(key, &extent.head).await?;
         self.remove_parts(key, &extent).await
     }
 
@@ -362,7 +465,7 @@ impl<S: Store> Store for NumberedJournals<S> {
         } else {
             self.take_next(key, &extent).await?;
         }
-        self.inner.delete_version(key, &extent.head).await?;
+        self.end(key, &extent.head).await?;
         self.remove_parts(key, &extent).await
     }
 
@@ -380,14 +483,26 @@ impl<S: Store> Store for NumberedJournals<S> {
         self.inner.lock(name).await
     }
 
+    async fn lock_for(&self, name: &str, operation: &str) -> Result<Box<dyn LockGuard>> {
+        self.inner.lock_for(name, operation).await
+    }
+
+    async fn break_lock(&self, name: &str, owner: &LockOwner) -> Result<bool> {
+        self.inner.break_lock(name, owner).await
+    }
+
+    fn rewrite_interval(&self) -> Duration {
+        self.inner.rewrite_interval()
+    }
+
     async fn tidy(&self, prefix: &str) {
         self.inner.tidy(prefix).await;
     }
 }
 
 /// Makes the store of a server whole.
-pub(super) fn with_journals<S: Store>(inner: S, runtime: &Runtime) -> Arc<dyn Store> {
-    Arc::new(NumberedJournals::new(inner, runtime.clone()))
+pub(super) fn with_journals<S: Store>(inner: S, runtime: &Runtime, removal: Removal) -> Arc<dyn Store> {
+    Arc::new(NumberedJournals::new(inner, runtime.clone(), removal))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ type Host = NumberedJournals<MemoryStore>;
 fn hosts() -> (MemoryStore, Host, Host) {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
     let store = MemoryStore::new(runtime.clone());
-    let host = || NumberedJournals::new(store.clone(), runtime.clone());
+    let host = || NumberedJournals::new(store.clone(), runtime.clone(), Removal::Conditional);
     let (one, other) = (host(), host());
     (store, one, other)
 }
@@ -145,4 +145,59 @@ async fn a_missing_batch_is_an_error_that_names_the_journal() {
     assert!(one.get(KEY).await.is_err());
     one.delete(KEY).await.unwrap();
     assert!(content(&one).await.is_none());
+}
+
+#[tokio::test]
+async fn where_nothing_is_removed_under_a_condition_an_end_takes_the_place_of_a_removed_journal() {
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    let store = MemoryStore::new(runtime.clone());
+    let host = || NumberedJournals::new(store.clone(), runtime.clone(), Removal::Replacement);
+    let (one, other) = (host(), host());
+    let version = begun(&one).await;
+    one.delete_version(KEY, &version).await.unwrap();
+    assert_eq!(keys(&store, "").await, [KEY], "the end");
+    for host in [&one, &other] {
+        assert!(content(host).await.is_none());
+        assert!(keys(host, "").await.is_empty());
+    }
+    // A host that has not read the end begins as well, and then no other does.
+    let third = host();
+    let begun = third.put(KEY, "x\n".into(), Condition::Absent).await.unwrap();
+    for host in [&one, &other] {
+        assert!(is_conflict(host.put(KEY, "y\n".into(), Condition::Absent).await));
+    }
+    assert_eq!(content(&one).await.unwrap(), "x\n");
+    third.delete_version(KEY, &begun).await.unwrap();
+    third.delete_version(KEY, &begun).await.unwrap();
+    one.delete(KEY).await.unwrap();
+    assert!(content(&one).await.is_none());
+}
+
+#[tokio::test]
+async fn a_host_that_was_suspended_while_it_began_a_journal_removes_no_object_of_the_next_one() {
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    let store = MemoryStore::new(runtime.clone());
+    let host = || NumberedJournals::new(store.clone(), runtime.clone(), Removal::Replacement);
+    let (one, other) = (host(), host());
+    // What an interrupted removal has left.
+    store
+        .put(&part(KEY, "dead", 1), "a".into(), Condition::Absent)
+        .await
+        .unwrap();
+    store
+        .put(&part(KEY, "dead", 2), "b".into(), Condition::Absent)
+        .await
+        .unwrap();
+    // The first host lists before it is suspended; the objects of the other one's journal are not among what it removes.
+    let listed = one.leftovers(KEY).await.unwrap();
+    assert_eq!(listed.len(), 1);
+    let version = begun(&other).await;
+    assert!(is_conflict(one.put(KEY, "y\n".into(), Condition::Absent).await));
+    assert_eq!(content(&other).await.unwrap(), "a\nb\nc\n");
+    assert!(store.get(&part(KEY, "dead", 1)).await.unwrap().is_none());
+    assert!(
+        store.get(&part(KEY, "dead", 2)).await.unwrap().is_some(),
+        "a writer must find the last one"
+    );
+    other.delete_version(KEY, &version).await.unwrap();
 }

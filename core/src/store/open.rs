@@ -3,8 +3,11 @@
 use std::{path::Path, sync::Arc};
 
 use super::{
-    FileStore, MemoryStore, Store, StoreSettings, location::without_user, numbered::with_journals,
-    object::BucketStore, postgres::PostgresStore,
+    FileStore, MemoryStore, Store, StoreSettings,
+    location::without_user,
+    numbered::{Removal, with_journals},
+    object::BucketStore,
+    postgres::PostgresStore,
 };
 use crate::{
     error::{Error, Result},
@@ -79,10 +82,12 @@ pub fn open_with(
         "s3" | "gs" | "azblob" => Ok(with_journals(
             BucketStore::open(url, scheme, settings, runtime)?,
             runtime,
+            Removal::Replacement,
         )),
         "postgres" | "postgresql" => Ok(with_journals(
             PostgresStore::open(url, settings, runtime)?,
             runtime,
+            Removal::Conditional,
         )),
         other => Err(Error::invalid(format!(
             "the store URL {:?} has the scheme {other:?}, which is not supported",

@@ -8,8 +8,10 @@ use std::sync::{
 use async_trait::async_trait;
 use stackwright::{
     Error, ErrorKind, Result,
-    runtime::Timestamp,
-    store::{Condition, Credential, CredentialSource, Credentials, StoreSettings, open_with},
+    runtime::{Clock as _, Timestamp},
+    store::{
+        Condition, Credential, CredentialSource, Credentials, LockGuard, Store, StoreSettings, open_with,
+    },
 };
 use stackwright_testkit::{
     server::{FakeBucket, Fault},
@@ -17,6 +19,10 @@ use stackwright_testkit::{
 };
 
 use super::places::{self, open};
+
+const STACK: &str = "organization/shop/dev";
+const LEASE: &str = ".pulumi/leases/organization/shop/dev.json";
+const JOURNAL: &str = ".pulumi/journals/shop/dev.journal";
 
 #[tokio::test]
 async fn a_request_is_repeated_after_throttling_and_not_for_ever() {
@@ -185,7 +191,11 @@ async fn a_server_that_ignores_conditions_is_refused_unless_that_is_allowed() {
         .await
         .unwrap();
     lock.release().await;
-    assert_eq!(bucket.keys(), [".pulumi/leases/checked"]);
+    assert_eq!(
+        bucket.keys(),
+        [".pulumi/leases/checked", LEASE],
+        "a released lease stays as an object that is free"
+    );
     let checked = bucket.requests();
     let again = places::gcs(&bucket, "")
         .lock("organization/shop/dev")
@@ -236,7 +246,7 @@ async fn a_journal_begun_after_another_host_took_over_is_refused_and_taken_back(
         .within("a lock")
         .await
         .unwrap();
-    let journal = ".pulumi/journals/shop/dev.journal";
+    let journal = JOURNAL;
     store
         .put(journal, "own".into(), Condition::Absent)
         .within("a journal")
@@ -246,8 +256,7 @@ async fn a_journal_begun_after_another_host_took_over_is_refused_and_taken_back(
 
     // The other host has found the lease expired, and its operation has ended; this one was suspended meanwhile, so that its own clock
     // shows no time.
-    let lease = ".pulumi/leases/organization/shop/dev.json";
-    other.delete(lease).await.unwrap();
+    other.delete(LEASE).await.unwrap();
     drop(
         other
             .lock("organization/shop/dev")
@@ -264,4 +273,86 @@ async fn a_journal_begun_after_another_host_took_over_is_refused_and_taken_back(
     assert!(error.message().contains("taken over the lease"), "{error}");
     assert!(other.get(journal).await.unwrap().is_none());
     lock.release().await;
+}
+
+/// Takes the lease of a host that was suspended: the other one has found it expired.
+async fn taken_over(other: &Arc<dyn Store>) -> Box<dyn LockGuard> {
+    other.delete(LEASE).await.unwrap();
+    other.lock(STACK).within("a takeover").await.unwrap()
+}
+
+#[tokio::test]
+async fn a_host_that_was_suspended_while_it_released_its_lease_leaves_that_of_its_successor() {
+    let bucket = FakeBucket::start().await;
+    let (store, other) = (places::gcs(&bucket, ""), places::gcs(&bucket, ""));
+    let lock = store.lock(STACK).within("a lock").await.unwrap();
+    let held = bucket.hold(LEASE);
+    let releasing = tokio::spawn(lock.release());
+    held.arrived().within("the release").await;
+    let successor = taken_over(&other).await;
+    held.go_on();
+    releasing.within("the release").await.unwrap();
+    other
+        .put(".pulumi/stacks/shop/dev.json", "{}".into(), Condition::Absent)
+        .within("a write of the successor")
+        .await
+        .unwrap();
+    let third = places::gcs(&bucket, "");
+    let error = third.lock(STACK).within("a lock").await.map(drop).unwrap_err();
+    assert_eq!(
+        error.kind(),
+        ErrorKind::Conflict,
+        "the successor holds it: {error}"
+    );
+    successor.release().await;
+    let free = third.lock(STACK).within("a lock").await.unwrap();
+    free.release().await;
+}
+
+#[tokio::test]
+async fn a_host_that_was_suspended_while_it_removed_its_journal_leaves_that_of_its_successor() {
+    let bucket = FakeBucket::start().await;
+    let (store, other) = (places::gcs(&bucket, ""), places::gcs(&bucket, ""));
+    let _lock = store.lock(STACK).within("a lock").await.unwrap();
+    let begun = store
+        .put(JOURNAL, "own\n".into(), Condition::Absent)
+        .await
+        .unwrap();
+    let held = bucket.hold(JOURNAL);
+    let removing = tokio::spawn(async move { store.delete_version(JOURNAL, &begun).await });
+    held.arrived().within("the removal").await;
+
+    let _successor = taken_over(&other).await;
+    let found = other.get(JOURNAL).await.unwrap().unwrap();
+    other.delete_version(JOURNAL, &found.version).await.unwrap();
+    assert!(other.get(JOURNAL).await.unwrap().is_none());
+    let next = other
+        .put(JOURNAL, "next\n".into(), Condition::Absent)
+        .await
+        .unwrap();
+    let next = other
+        .append(JOURNAL, "step\n".into(), Condition::Match(next))
+        .await
+        .unwrap();
+    held.go_on();
+    let refused = removing.within("the removal").await.unwrap().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Conflict, "{refused}");
+    let left = other.get(JOURNAL).await.unwrap().unwrap();
+    assert_eq!((left.bytes, left.version), ("next\nstep\n".into(), next));
+}
+
+#[tokio::test]
+async fn an_object_of_google_cloud_storage_is_written_once_a_second() {
+    let bucket = FakeBucket::start().await;
+    let store = places::gcs(&bucket, "");
+    let clock = places::runtime().clock;
+    let begin = clock.elapsed();
+    let first = store.put("a", "1".into(), Condition::Absent).await.unwrap();
+    store.put("b", "1".into(), Condition::Absent).await.unwrap();
+    store
+        .put("a", "2".into(), Condition::Match(first))
+        .within("a write")
+        .await
+        .unwrap();
+    assert!(clock.elapsed() - begin >= std::time::Duration::from_secs(1));
 }

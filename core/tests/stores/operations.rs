@@ -205,13 +205,15 @@ async fn lives(open: impl Fn() -> Arc<dyn Store>) {
     succeeds(&first, OperationKind::Destroy, "").await;
     assert!(files(folder.path()).is_empty());
     let store = open();
-    for prefix in [
-        ".pulumi/locks/",
-        ".pulumi/leases/organization/",
-        ".pulumi/journals/",
-    ] {
+    for prefix in [".pulumi/locks/", ".pulumi/journals/"] {
         let left = store.list(prefix).await.unwrap();
         assert!(left.is_empty(), "{left:?}");
+    }
+    // A bucket keeps the object of the lease, which states that it is free.
+    for object in store.list(".pulumi/leases/organization/").await.unwrap() {
+        let lease = store.get(&object.key).await.unwrap().unwrap().bytes;
+        let lease: serde_json::Value = serde_json::from_slice(&lease).unwrap();
+        assert_eq!(lease["is_released"], true, "{lease}");
     }
     let history = store.list(".pulumi/history/shop/dev/").await.unwrap();
     assert!(history.len() >= 3, "{history:?}");

@@ -17,7 +17,7 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::TokioIo;
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{net::TcpListener, sync::Notify, task::JoinHandle};
 
 /// The number of keys in a page of a listing: few, so that listings have several pages.
 const PAGE: usize = 3;
@@ -44,6 +44,25 @@ pub enum Fault {
     Forbidden,
 }
 
+/// A request that the server has received and holds back.
+#[derive(Debug, Default)]
+pub struct HeldWrite {
+    arrived: Notify,
+    goes_on: Notify,
+}
+
+impl HeldWrite {
+    /// Waits until the request has arrived.
+    pub async fn arrived(&self) {
+        self.arrived.notified().await;
+    }
+
+    /// Lets the request go on.
+    pub fn go_on(&self) {
+        self.goes_on.notify_one();
+    }
+}
+
 /// A bucket. Requests are counted.
 #[derive(Debug)]
 pub struct FakeBucket {
@@ -65,6 +84,7 @@ struct Objects {
     generation: u64,
     faults: VecDeque<Fault>,
     ignores_conditions: bool,
+    held: BTreeMap<String, Arc<HeldWrite>>,
 }
 
 #[derive(Clone, Debug)]
@@ -107,6 +127,17 @@ impl FakeBucket {
     /// Ignores the conditions of writes from now on, as some servers do.
     pub fn ignore_conditions(&self) {
         self.state.objects().ignores_conditions = true;
+    }
+
+    /// Holds back the next request that writes or removes an object, as if its sender had been suspended before it.
+    #[must_use]
+    pub fn hold(&self, key: &str) -> Arc<HeldWrite> {
+        let held = Arc::<HeldWrite>::default();
+        self.state
+            .objects()
+            .held
+            .insert(key.to_owned(), Arc::clone(&held));
+        held
     }
 
     /// Returns the number of requests so far.
@@ -154,6 +185,14 @@ async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Answer,
         .split_once('/')
         .map(|(_, key)| decoded(key))
         .unwrap_or_default();
+    let held = match parts.method {
+        Method::PUT | Method::DELETE => state.objects().held.remove(&key),
+        _ => None,
+    };
+    if let Some(held) = held {
+        held.arrived.notify_one();
+        held.goes_on.notified().await;
+    }
     let answer = match (key.as_str(), &parts.method) {
         ("", &Method::GET) => list(&state, parts.uri.query().unwrap_or("")),
         (key, &Method::GET | &Method::HEAD) => read(&state, key, parts.method == Method::HEAD),

@@ -9,7 +9,7 @@ mod moto;
 mod postgres;
 
 pub use azurite::Azurite;
-pub use bucket::{FakeBucket, Fault};
+pub use bucket::{FakeBucket, Fault, HeldWrite};
 pub use moto::Moto;
 pub use postgres::Postgres;
 

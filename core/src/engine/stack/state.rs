@@ -7,7 +7,7 @@ use crate::{
     policy::PolicyPackOption,
     property::PropertyMap,
     state::{Snapshot, edit::EditReport},
-    store::remove_stack,
+    store::{LockOwner, remove_stack},
 };
 
 impl Stack {
@@ -296,10 +296,48 @@ impl Stack {
     /// # }
     /// ```
     pub async fn unlock(&self) -> Result<usize> {
-        let broken = self.context.storage.break_locks().await?;
-        if broken == 0 {
+        self.removed_locks(self.context.storage.break_locks().await?)
+            .await
+    }
+
+    /// Removes the locks of one owner, and returns how many there were: `user@host`, or `user@host:process`, as the error of a locked
+    /// stack names it. In a bucket or a database the owner loses its lease as well, so that an operation which still runs writes no
+    /// more. In a folder, an operation that still runs keeps its lock.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] when `owner` is neither; [`ErrorKind::Conflict`], which names the holders, when only others hold the
+    /// stack; [`ErrorKind::NotFound`] for a stack that was renamed or removed; the errors of the store.
+    ///
+    /// # Cancel safety
+    /// That of [`Self::unlock`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// assert_eq!(stack.break_lock("ann@build-7").await?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn break_lock(&self, owner: &str) -> Result<usize> {
+        let owner = LockOwner::parse(owner)?;
+        self.removed_locks(self.context.storage.break_locks_of(&owner).await?)
+            .await
+    }
+
+    /// Refuses a stack that does not exist, unless it had locks.
+    async fn removed_locks(&self, count: usize) -> Result<usize> {
+        if count == 0 {
             self.context.require_existing().await?;
         }
-        Ok(broken)
+        Ok(count)
     }
 }

@@ -8,7 +8,7 @@ mod probe;
 mod profile;
 mod s3;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -21,12 +21,13 @@ use object_store::{
 use tokio::sync::OnceCell;
 
 use super::{
-    Condition, LockGuard, Object, ObjectInfo, Store, StoreSettings, Version, changed, check_key,
+    Condition, LockGuard, LockOwner, Object, ObjectInfo, Store, StoreSettings, Version, changed, check_key,
     credentials::Credentials,
     lease::{LeaseRecords, Leases},
     location::Location,
     not_found,
-    numbered::is_journal,
+    numbered::{ended_journal, is_begun_journal},
+    pace::{Pace, REWRITE_INTERVAL},
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -61,6 +62,7 @@ struct Bucket {
     versions: Versions,
     /// Whether a listing leaves out the object whose key is the prefix.
     omits_prefix: bool,
+    pace: Pace,
     runtime: Runtime,
 }
 
@@ -90,6 +92,13 @@ impl BucketStore {
     }
 }
 
+impl BucketStore {
+    async fn check_server(&self) -> Result<()> {
+        let checked = self.is_checked.get_or_try_init(|| probe::check(&self.bucket));
+        checked.await.map(drop)
+    }
+}
+
 impl Bucket {
     fn open(url: &str, scheme: &str, credentials: &Credentials, runtime: &Runtime) -> Result<Self> {
         let location = Location::parse(url)?;
@@ -108,7 +117,13 @@ impl Bucket {
                 Versions::Tag,
             ),
         };
+        // The other servers have no such limit.
+        let interval = match versions {
+            Versions::Generation => REWRITE_INTERVAL,
+            Versions::Tag => Duration::ZERO,
+        };
         Ok(Self {
+            pace: Pace::new(Arc::clone(&runtime.clock), interval),
             client,
             url,
             prefix,
@@ -205,6 +220,7 @@ impl Bucket {
         let path = self.path(key)?;
         let mark = self.runtime.random.uuid();
         for _ in 0..MAX_CREATIONS {
+            self.pace.admit(key).await;
             let options = PutOptions {
                 mode: self.mode(&condition),
                 attributes: Attributes::from_iter([(Attribute::Metadata(MARK.into()), mark.clone())]),
@@ -288,6 +304,7 @@ impl Bucket {
     }
 
     async fn copy(&self, from: &str, to: &str) -> Result<()> {
+        self.pace.admit(to).await;
         match self.client.copy(&self.path(from)?, &self.path(to)?).await {
             Ok(()) => Ok(()),
             Err(error) if failure::is_missing(&error) => Err(not_found(from)),
@@ -303,24 +320,20 @@ impl Bucket {
         Ok(found.map(|found| found == *version))
     }
 
-    async fn delete_version(&self, key: &str, version: &Version) -> Result<()> {
-        match self.has_version(key, version).await? {
-            None => Ok(()),
-            Some(true) => self.delete(key).await,
-            Some(false) => Err(changed(key)),
-        }
-    }
-
-    /// Removes a journal that a host has begun after another one had taken over. One that stays has no steps: the next holder
+    /// Ends a journal that a host has begun after another one had taken over. One that stays has no steps: the next holder
     /// of the lock sets it aside.
-    async fn take_back(&self, key: &str, version: &Version) {
-        if let Err(error) = self.delete_version(key, version).await {
+    async fn take_back(&self, key: &str, version: Version) {
+        let ended = self
+            .put(key, ended_journal(&self.runtime), Condition::Match(version))
+            .await;
+        if let Err(error) = ended {
             tracing::warn!(%error, key, "a journal that was begun without the lease stays");
         }
     }
 }
 
-/// Leases are objects beside the others.
+/// Leases are objects beside the others. No server removes an object only if it has a version: a holder that is suspended between a
+/// check and the removal would remove the lease of its successor.
 #[async_trait]
 impl LeaseRecords for Bucket {
     async fn read(&self, name: &str) -> Result<Option<Object>> {
@@ -331,8 +344,9 @@ impl LeaseRecords for Bucket {
         self.put(&lease_key(name), record, condition).await
     }
 
-    async fn remove(&self, name: &str, version: &Version) -> Result<()> {
-        self.delete_version(&lease_key(name), version).await
+    async fn release(&self, name: &str, _mark: &str, released: Bytes, version: &Version) -> Result<()> {
+        let condition = Condition::Match(Version::clone(version));
+        self.put(&lease_key(name), released, condition).await.map(drop)
     }
 }
 
@@ -352,10 +366,10 @@ impl Store for BucketStore {
 
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
         self.leases.check(key).await?;
-        let begins_journal = is_journal(key) && matches!(condition, Condition::Absent);
+        let begins_journal = is_begun_journal(key, &bytes);
         let version = self.bucket.put(key, bytes, condition).await?;
         if begins_journal && let Err(error) = self.leases.confirm(key).await {
-            self.bucket.take_back(key, &version).await;
+            self.bucket.take_back(key, version).await;
             return Err(error);
         }
         Ok(version)
@@ -387,20 +401,26 @@ impl Store for BucketStore {
         self.bucket.delete(key).await
     }
 
-    async fn delete_version(&self, key: &str, version: &Version) -> Result<()> {
-        self.leases.check(key).await?;
-        self.bucket.delete_version(key, version).await
-    }
-
     async fn copy(&self, from: &str, to: &str) -> Result<()> {
         self.leases.check(to).await?;
         self.bucket.copy(from, to).await
     }
 
+    fn rewrite_interval(&self) -> Duration {
+        REWRITE_INTERVAL
+    }
+
     async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
-        self.is_checked
-            .get_or_try_init(|| probe::check(&self.bucket))
-            .await?;
-        self.leases.take(name).await
+        self.check_server().await?;
+        self.leases.take(name, None).await
+    }
+
+    async fn lock_for(&self, name: &str, operation: &str) -> Result<Box<dyn LockGuard>> {
+        self.check_server().await?;
+        self.leases.take(name, Some(operation)).await
+    }
+
+    async fn break_lock(&self, name: &str, owner: &LockOwner) -> Result<bool> {
+        self.leases.break_held(name, owner).await
     }
 }

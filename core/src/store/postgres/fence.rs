@@ -123,7 +123,7 @@ impl LeaseRecords for LeaseTable {
         Err(self.0.lost(&action))
     }
 
-    async fn remove(&self, name: &str, version: &Version) -> Result<()> {
+    async fn release(&self, name: &str, _mark: &str, _released: Bytes, version: &Version) -> Result<()> {
         let record = &**version;
         let mut parameters = Parameters::default();
         let text = format!(
@@ -132,9 +132,10 @@ impl LeaseRecords for LeaseTable {
             parameters.bind(&name),
             parameters.bind(&record)
         );
-        self.0
-            .repeat(&text, &parameters.values, &format!("remove the lease of {name}"))
-            .await?;
-        Ok(())
+        let action = format!("remove the lease of {name}");
+        match self.0.repeat(&text, &parameters.values, &action).await? {
+            0 if self.read(name).await?.is_some() => Err(changed(name)),
+            _ => Ok(()),
+        }
     }
 }

@@ -17,7 +17,7 @@ use self::{
     server::{Change, Server},
 };
 use super::{
-    Condition, LockGuard, Object, ObjectInfo, Store, StoreSettings, Version, changed, check_key,
+    Condition, LockGuard, LockOwner, Object, ObjectInfo, Store, StoreSettings, Version, changed, check_key,
     lease::Leases, not_found,
 };
 use crate::{
@@ -384,6 +384,14 @@ impl Store for PostgresStore {
     }
 
     async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
-        self.leases.take(name).await
+        self.leases.take(name, None).await
+    }
+
+    async fn lock_for(&self, name: &str, operation: &str) -> Result<Box<dyn LockGuard>> {
+        self.leases.take(name, Some(operation)).await
+    }
+
+    async fn break_lock(&self, name: &str, owner: &LockOwner) -> Result<bool> {
+        self.leases.break_held(name, owner).await
     }
 }

@@ -54,7 +54,7 @@ impl Refreshing {
 
 impl StackSession {
     /// Refreshes the checkpoint from `journal`: for the first time after `interval`, then after the longer one of
-    /// `interval` and 20 times the duration of the last refresh.
+    /// `interval` and 20 times the duration of the last refresh. A store may have a least interval of its own.
     ///
     /// A failed refresh is repeated later and is no error of the operation. Nothing is written while nothing has
     /// changed.
@@ -75,6 +75,7 @@ impl StackSession {
 
     async fn refresh_repeatedly(&self, journal: &Journal, interval: Duration, stop: &CancellationToken) {
         let clock = &self.storage.runtime().clock;
+        let interval = interval.max(self.storage.store().rewrite_interval());
         let mut pause = interval;
         loop {
             tokio::select! {

@@ -13,14 +13,14 @@ mod tags;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::future::OptionFuture;
 
 use super::{
-    Condition, HistoryEntry, HistoryPage, HistoryPoint, Holder, HostFacts, Md5Digest, Object, ReservedLock,
-    StackLock, StackName, Store, Version,
+    Condition, HistoryEntry, HistoryPage, HistoryPoint, Holder, HostFacts, LockOwner, Md5Digest, Object,
+    ReservedLock, StackLock, StackName, Store, Version,
     compression::expand,
     history,
     layout::{CHECKPOINT_ENDINGS, META},
@@ -31,6 +31,10 @@ use crate::{
     runtime::Runtime,
     state::deployment::content_hash,
 };
+
+/// The time before the second attempt to lock a stack that is locked elsewhere, which doubles, and the longest one.
+const LOCK_WAIT: Duration = Duration::from_millis(100);
+const MAX_LOCK_WAIT: Duration = Duration::from_secs(2);
 
 pub(crate) use both_locks::BothLocks;
 pub(super) use commit::Head;
@@ -280,7 +284,20 @@ impl StackStorage {
     /// # Errors
     /// [`ErrorKind::Conflict`], which names the holders, when it is locked elsewhere, and for a stack with an interrupted move of resources, or an interrupted renaming.
     pub(crate) async fn lock_for(&self, operation: &str) -> Result<StackLock> {
-        let lock = self.reserve(Some(operation)).await?.publish().await?;
+        self.lock_within(operation, Duration::ZERO, |_| {}).await
+    }
+
+    /// Locks the stack as [`Self::lock_for`] does, and waits while it is locked elsewhere. `waits` gets the first conflict.
+    ///
+    /// # Errors
+    /// Those of [`Self::lock_for`].
+    pub(crate) async fn lock_within(
+        &self,
+        operation: &str,
+        limit: Duration,
+        waits: impl Fn(&Error),
+    ) -> Result<StackLock> {
+        let lock = self.publish_within(operation, limit, waits).await?;
         let settled = match futures::join!(self.refuse_unsettled(), Rekeying::of(self)) {
             // After another change of the state it could not be distinguished from one that is done.
             (Ok(()), rekeying) => Rekeying::forget_undone(self, rekeying).await,
@@ -291,6 +308,37 @@ impl StackStorage {
             return Err(error);
         }
         Ok(lock)
+    }
+
+    async fn publish_within(
+        &self,
+        operation: &str,
+        limit: Duration,
+        waits: impl Fn(&Error),
+    ) -> Result<StackLock> {
+        let clock = &self.runtime.clock;
+        let begin = clock.elapsed();
+        let mut pause = LOCK_WAIT;
+        loop {
+            let locked = match self.reserve(Some(operation)).await {
+                Ok(reserved) => reserved.publish().await,
+                Err(error) => Err(error),
+            };
+            let error = match locked {
+                Err(error) if error.kind() == ErrorKind::Conflict && !limit.is_zero() => error,
+                locked => return locked,
+            };
+            let left = limit.saturating_sub(clock.elapsed().saturating_sub(begin));
+            if left.is_zero() {
+                let text = format!("it stayed locked for the {limit:?} that this operation has waited");
+                return Err(error.with_hint(text));
+            }
+            if pause == LOCK_WAIT {
+                waits(&error);
+            }
+            clock.wait(pause.min(left)).await;
+            pause = (pause * 2).min(MAX_LOCK_WAIT);
+        }
     }
 
     /// Locks the stack against this engine, also with an interrupted move of resources or an interrupted renaming.
@@ -336,6 +384,20 @@ impl StackStorage {
             self.store.delete(&lock.key).await?;
         }
         Ok(locks.len())
+    }
+
+    /// Removes the locks of an owner, and returns how many there were. Where the store's own lock can be taken from its holder, that
+    /// is done: the holder's later writes fail.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`], which names the holders, when only others have locks; those of the store.
+    pub(crate) async fn break_locks_of(&self, owner: &LockOwner) -> Result<usize> {
+        // First, so that its holder does not write without a lock file.
+        let is_broken = self.store.break_lock(&self.name.qualified(), owner).await?;
+        match lock_file::remove_of(&self.store, &self.name, &self.facts, owner).await {
+            Err(error) if is_broken && error.kind() == ErrorKind::Conflict => Ok(1),
+            removed => Ok(removed?.max(usize::from(is_broken))),
+        }
     }
 
     /// Records a finished operation together with a copy of the checkpoint.

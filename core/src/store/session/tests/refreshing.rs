@@ -1,6 +1,15 @@
 //! Checkpoints that are refreshed while an operation runs.
 
+use std::{sync::Mutex, time::Duration};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
 use super::{crashes::*, *};
+use crate::{
+    runtime::{Clock as _, Spawner, VirtualClock},
+    store::{LockGuard, Object, ObjectInfo, Version},
+};
 
 const PREVIOUS: &str = ".pulumi/stacks/shop/dev.json.bak";
 
@@ -133,4 +142,86 @@ async fn a_step_that_fails_after_a_refresh_is_not_pending_in_the_end() {
     assert!(!replay.is_dirty() && session.has_refreshed());
     session.commit(&mut replay.to_snapshot().unwrap()).await.unwrap();
     assert_eq!(seen_by_others(&store, CHECKPOINT).await, (owned(&[]), owned(&[])));
+}
+
+/// A store whose objects may be written once a second. Notes when the checkpoint is.
+struct Limited {
+    inner: MemoryStore,
+    clock: Arc<VirtualClock>,
+    written: Mutex<Vec<Duration>>,
+}
+
+#[async_trait]
+impl Store for Limited {
+    fn url(&self) -> String {
+        self.inner.url()
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Object>> {
+        self.inner.get(key).await
+    }
+
+    async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        if key == CHECKPOINT {
+            self.written.lock().unwrap().push(self.clock.elapsed());
+        }
+        self.inner.put(key, bytes, condition).await
+    }
+
+    async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        self.inner.append(key, bytes, condition).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
+        self.inner.list(prefix).await
+    }
+
+    async fn delete(&self, key: &str) -> Result<()> {
+        self.inner.delete(key).await
+    }
+
+    async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
+        self.inner.lock(name).await
+    }
+
+    fn rewrite_interval(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+}
+
+#[tokio::test]
+async fn a_checkpoint_is_refreshed_no_more_often_than_the_store_allows() {
+    let clock = VirtualClock::start();
+    let runtime = Runtime {
+        clock: Arc::clone(&clock) as _,
+        spawner: Spawner::single_threaded(tokio::runtime::Handle::current()),
+        ..runtime()
+    };
+    let store = Arc::new(Limited {
+        inner: MemoryStore::new(runtime.clone()),
+        clock: Arc::clone(&clock),
+        written: Mutex::default(),
+    });
+    let name = StackName::parse("shop/dev").unwrap();
+    let stack = StackStorage::new(
+        Arc::clone(&store) as Arc<dyn Store>,
+        name,
+        HostFacts::system(),
+        runtime,
+    );
+    stack.create().await.unwrap();
+    let (session, journal) = operation(&stack).await.unwrap();
+    store.written.lock().unwrap().clear();
+    let session = Arc::new(session);
+    let refreshing = session.refresh_in_background(journal.clone(), Duration::from_millis(10));
+    for number in 0..50 {
+        create(&journal, &format!("thing{number}")).await;
+        clock.wait(Duration::from_millis(100)).await;
+    }
+    refreshing.stop().await;
+    let written = store.written.lock().unwrap().clone();
+    assert!(written.len() >= 4, "{written:?}");
+    for pair in written.windows(2) {
+        assert!(pair[1] - pair[0] >= Duration::from_secs(1), "{written:?}");
+    }
 }
