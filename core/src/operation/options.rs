@@ -105,7 +105,7 @@ pub struct OperationOptions {
     /// Moves that an update, or a preview of one, applies as aliases: `true` for all suggestions with a confidence of at least 0.7,
     /// or a list of moves, each with the recorded URN and the new one. A list can have suggestions that are less probable, and moves
     /// that nothing suggests: the update must delete the one and create the other. The update is previewed first to find the
-    /// moves, so that the program runs twice; with `true` once more where further moves can show when others are applied. The
+    /// moves, so that the program runs twice; with `true` again, eight times at most, where further moves can show when others are applied. The
     /// result lists the suggestions that were not accepted, too. A move that does not fit (any more) is refused before
     /// anything changes.
     #[schemars(extend(
