@@ -11,5 +11,6 @@
 mod buckets;
 mod contract;
 mod database;
+mod edits;
 mod operations;
 mod places;
