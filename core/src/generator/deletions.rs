@@ -152,7 +152,8 @@ fn deletion_op(state: &ResourceState, dealt: Dealt) -> Option<StepOp> {
 pub(super) fn deletes_thing(state: &ResourceState, op: StepOp, ignore_protect: bool) -> bool {
     let deletes = match op {
         StepOp::Delete => !state.protect || ignore_protect,
-        StepOp::DeleteReplaced => true,
+        // A replaced component is registered again, and nothing real is deleted with its old record.
+        StepOp::DeleteReplaced => state.custom,
         // Only the record is removed.
         _ => false,
     };
@@ -372,7 +373,10 @@ mod tests {
         let protected = state(|state| state.protect = true);
         let retained = state(|state| state.retain_on_delete = true);
         let external = state(|state| state.external = true);
+        let component = state(|state| state.custom = false);
         let table = [
+            (&component, StepOp::Delete, false, true),
+            (&component, StepOp::DeleteReplaced, false, false),
             (&plain, StepOp::Delete, false, true),
             (&plain, StepOp::Discard, false, false),
             (&protected, StepOp::Delete, false, false),

@@ -347,7 +347,7 @@ mod tests {
             ),
             (
                 state("a", |state| {
-                    state.provider = format!("{}::id", urn("root")).into()
+                    state.provider = format!("{}::id", urn("root")).into();
                 }),
                 ReplacedNow,
                 Some(&["provider"]),
