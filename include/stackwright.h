@@ -1917,6 +1917,29 @@ sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation
                                           struct sw_error_t **error);
 
 /**
+ * Waits for the next lines that show the operation to a reader: a text of whole lines, which ends with a newline; null after the
+ * last one. Secrets are masked. Lines and events are pulled independently: what is pulled first has all from the beginning, the other
+ * what is still to come. One call at a time: another gets `SW_STATUS_MISUSE`.
+ *
+ * # Safety
+ * `operation` must be null or alive, `output` writable, `error` null or writable.
+ */
+sw_status_t sw_operation_next_output(const struct sw_operation_t *operation,
+                                     struct sw_bytes_t **output,
+                                     struct sw_error_t **error);
+
+/**
+ * Gets the next lines as `sw_operation_next_output` does, with a callback; its result has no data after the last one.
+ *
+ * # Safety
+ * `operation` must be null or alive, `error` null or writable.
+ */
+sw_status_t sw_operation_next_output_async(const struct sw_operation_t *operation,
+                                           sw_callback_t callback,
+                                           void *user_data,
+                                           struct sw_error_t **error);
+
+/**
  * Waits until an operation and, unless its session is held, its program has ended.
  *
  * Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON: `{"outcome":

@@ -326,6 +326,73 @@ static void all_events_are_pulled_in_order(void)
     CHECK(data.frees == 1);
 }
 
+struct shown {
+    const sw_operation_t *operation;
+    char text[8192];
+    struct flag ended;
+};
+
+static void append_lines(struct shown *shown, const char *lines, size_t length)
+{
+    size_t before = strlen(shown->text);
+    CHECK(length > 0 && lines[length - 1] == '\n' && before + length < sizeof shown->text);
+    memcpy(shown->text + before, lines, length);
+}
+
+static void show(void *user_data, sw_status_t status, sw_bytes_view_t lines, const sw_error_t *error)
+{
+    struct shown *shown = user_data;
+    sw_error_t *failed = NULL;
+    CHECK(status == SW_STATUS_OK && error == NULL);
+    if (lines.data == NULL) {
+        flag_raise(&shown->ended);
+        return;
+    }
+    append_lines(shown, lines.data, lines.length);
+    CHECK(sw_operation_next_output_async(shown->operation, show, shown, &failed) == SW_STATUS_OK);
+}
+
+static void the_lines_of_a_display_are_pulled_beside_the_events(void)
+{
+    sw_error_t *error = NULL;
+    struct provider provider = {.held_flag = FLAG};
+    struct program_data data = {.many = 2, .answered = FLAG};
+    sw_runtime_t *runtime = make_runtime(1);
+    sw_provider_t table = provider_table(&provider, 0);
+    sw_engine_t *engine = make_engine(runtime, "{\"store\": \"memory://\"}", &table);
+    sw_program_t program = program_of(&data, run_many);
+    sw_stack_t *stack = NULL;
+    sw_operation_t *operation = NULL;
+    sw_bytes_t *piece = NULL;
+    struct shown update = {.ended = FLAG}, destroy = {.ended = FLAG};
+    OK(sw_stack_open(engine, sw_text("shop/shown"), sw_text(""), NULL, &stack, &error));
+    OK(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text(""), &program, &operation, &error));
+    for (;;) {
+        OK(sw_operation_next_output(operation, &piece, &error));
+        if (!piece)
+            break;
+        append_lines(&update, sw_bytes_data(piece), sw_bytes_length(piece));
+        sw_bytes_free(piece);
+    }
+    OK(sw_operation_next_output(operation, &piece, &error));
+    CHECK(piece == NULL);
+    CHECK(strncmp(update.text, "Updating (shown):\n", strlen("Updating (shown):\n")) == 0);
+    CHECK(strstr(update.text, " +  test:index:Thing thing-1 created"));
+    CHECK(strstr(update.text, "    + 3 created\n"));
+    sw_operation_free(operation);
+
+    OK(sw_stack_start(stack, SW_OPERATION_DESTROY, sw_text(""), NULL, &operation, &error));
+    destroy.operation = operation;
+    OK(sw_operation_next_output_async(operation, show, &destroy, &error));
+    flag_wait(&destroy.ended, 1);
+    CHECK(strncmp(destroy.text, "Destroying (shown):\n", strlen("Destroying (shown):\n")) == 0);
+    CHECK(strstr(destroy.text, "    - 3 deleted\n"));
+    sw_operation_free(operation);
+    sw_stack_free(stack);
+    sw_engine_free(engine);
+    OK(sw_runtime_free(runtime));
+}
+
 static int32_t run_bad(void *user_data, sw_context_t *context)
 {
     const char *goal = user_data;
@@ -526,6 +593,7 @@ int main(void)
     RUN(a_stack_runs_through_all_operations);
     RUN(callbacks_are_called_exactly_once_before_the_run_ends);
     RUN(all_events_are_pulled_in_order);
+    RUN(the_lines_of_a_display_are_pulled_beside_the_events);
     RUN(updates_and_failed_updates_have_a_deployment_and_previews_have_none);
     RUN(failures_are_reported_with_status_and_message);
     RUN(a_cancelled_operation_ends_and_abandons_its_calls);

@@ -66,6 +66,8 @@ static void null_is_refused_or_allowed_in_every_function(void)
     FAILS(sw_operation_deployment(NULL, &bytes, &error), SW_STATUS_MISUSE, "operation is null");
     FAILS(sw_operation_wait_async(NULL, NULL, NULL, &error), SW_STATUS_MISUSE, "operation is null");
     FAILS(sw_operation_next_event(NULL, &bytes, &error), SW_STATUS_MISUSE, "operation is null");
+    FAILS(sw_operation_next_output(NULL, &bytes, &error), SW_STATUS_MISUSE, "operation is null");
+    FAILS(sw_operation_next_output_async(NULL, NULL, NULL, &error), SW_STATUS_MISUSE, "operation is null");
     FAILS(sw_operation_release(NULL, &error), SW_STATUS_MISUSE, "operation is null");
     FAILS(sw_operation_release_async(NULL, NULL, NULL, &error), SW_STATUS_MISUSE, "operation is null");
     FAILS(sw_operation_result(NULL, &bytes, &error), SW_STATUS_MISUSE, "operation is null");

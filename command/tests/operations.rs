@@ -1,6 +1,6 @@
 //! Operations with programs of the host: event logs, cancellation, expectations.
 
-#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod shop;
 

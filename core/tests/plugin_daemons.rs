@@ -23,22 +23,10 @@ use stackwright::{
     plugin::{PluginProcess, Start},
     runtime::Runtime,
 };
-use stackwright_testkit::wait::{Within as _, blocking, until};
-
-/// Returns the folder of the control group (version 2) of this process, if a control group can be created below it.
-fn writable_control_group() -> Option<PathBuf> {
-    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap();
-    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
-    let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    let mut mounts = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
-    let mount = mounts.find(|fields| fields[2] == "cgroup2")?;
-    let own = Path::new(mount[1]).join(group);
-    let trial = own.join(format!("stackwright-trial-{}", std::process::id()));
-    std::fs::create_dir(&trial).ok()?;
-    let can_kill = trial.join("cgroup.kill").exists();
-    std::fs::remove_dir(&trial).unwrap();
-    can_kill.then_some(own)
-}
+use stackwright_testkit::{
+    control_group::writable_control_group,
+    wait::{Within as _, blocking, until},
+};
 
 /// Returns the control groups of plugins that the process `pid` has created.
 fn control_groups(own: &Path, pid: u32) -> Vec<PathBuf> {

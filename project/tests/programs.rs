@@ -22,7 +22,10 @@ use stackwright::{
     store::MemoryStore,
 };
 use stackwright_project::Project;
-use stackwright_testkit::wait::{Within as _, blocking, until};
+use stackwright_testkit::{
+    control_group::writable_control_group,
+    wait::{Within as _, blocking, until},
+};
 use tokio::runtime::Handle;
 
 /// A folder with a program, and an interpreter that the test has written.
@@ -229,6 +232,41 @@ async fn the_processes_of_a_cancelled_program_are_gone() {
         states.flatten().any(|state| state != 'Z')
     };
     until("the processes have ended", || !running()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_has_left_the_group_of_its_program_holds_up_no_run_and_ends_with_its_control_group() {
+    // The daemon holds the outputs of the program open. Its parent has ended when the program does.
+    let daemon = "(setsid sh -c 'echo $$ > daemon.new; mv daemon.new daemon; exec sleep 600' &); until [ -e daemon ]; do sleep 0.05; done";
+    // A daemon of the first milliseconds can be outside of the control group.
+    let joins = match writable_control_group() {
+        Some(_) => "until grep -q stackwright- /proc/$$/cgroup; do sleep 0.05; done",
+        None => ":",
+    };
+    for (ends, cancels) in [
+        ("printf complete >&0", false),
+        ("echo > begun; exec sleep 600", true),
+    ] {
+        let shop = Shop::new(&format!("cat > facts; {joins}; {daemon}; {ends}")).await;
+        let operation = shop.stack().await.update(OperationOptions::default());
+        if cancels {
+            until("the program runs", || shop.path("begun").exists()).await;
+            operation.cancel();
+        }
+        let result = operation.wait().within("the end of the update").await;
+        assert_eq!(result.error.is_some(), cancels, "{result:?}");
+        let daemon = fs::read_to_string(shop.path("daemon")).unwrap();
+        let daemon = daemon.trim();
+        if writable_control_group().is_some() {
+            let stat = format!("/proc/{daemon}/stat");
+            let runs = || fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+            until("the daemon has ended", || !runs()).await;
+        } else {
+            // It is not killed: docs/security.md describes that.
+            let killed = Command::new("kill").args(["-9", daemon]).status();
+            assert!(killed.unwrap().success(), "the daemon {daemon} does not run");
+        }
+    }
 }
 
 /// The environment variable with the folder of the host that the test below starts and kills.

@@ -1,13 +1,13 @@
 //! The events of an operation, pulled one by one.
 
-use std::{
-    ffi::c_void,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{ffi::c_void, sync::Arc};
 
 use stackwright::event::{EventJson, EventStream};
 
-use super::sw_operation_t;
+use super::{
+    source::{Source, Taken},
+    sw_operation_t,
+};
 use crate::{
     bytes::sw_bytes_t,
     callback::{Delivery, sw_callback_t},
@@ -18,17 +18,6 @@ use crate::{
     status::sw_status_t,
 };
 
-/// The events that the host has not pulled yet.
-#[derive(Default)]
-pub(super) enum Events {
-    /// None was requested: the operation itself keeps them, or makes none where its options exclude that.
-    #[default]
-    Untouched,
-    Here(Box<Listener>),
-    /// A call waits for the next one.
-    Taken,
-}
-
 pub(super) struct Listener {
     stream: EventStream,
     /// Only the operation's own writer knows what is secret in it.
@@ -36,49 +25,25 @@ pub(super) struct Listener {
 }
 
 impl sw_operation_t {
-    /// Takes the stream out of its place, for one call.
-    fn take_events(&self) -> Outcome<Taken> {
-        let mut place = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        let listener = match std::mem::replace(&mut *place, Events::Taken) {
-            Events::Here(listener) => listener,
-            Events::Untouched => {
-                let stream = self.operation.events();
-                let writer = stream.json(self.show_secrets);
-                Box::new(Listener { stream, writer })
-            }
-            Events::Taken => {
-                return Err(Failure::misuse("another call waits for the next event already"));
-            }
+    /// Takes the events for one call. Before the first one, the operation itself keeps them, or makes none where its options exclude
+    /// that.
+    fn take_events(&self) -> Outcome<Taken<Listener>> {
+        let listen = || {
+            let stream = self.operation.events();
+            let writer = stream.json(self.show_secrets);
+            Listener { stream, writer }
         };
-        Ok(Taken {
-            listener: Some(listener),
-            events: Arc::clone(&self.events),
-        })
+        let busy = "another call waits for the next event already";
+        Source::take(&self.events, listen, busy)
     }
 }
 
-/// The stream of events while a call waits for the next one; it goes back to its place when dropped.
-struct Taken {
-    listener: Option<Box<Listener>>,
-    events: Arc<Mutex<Events>>,
-}
-
-impl Taken {
-    async fn next(mut self) -> Outcome<Option<Vec<u8>>> {
-        let Some(listener) = &mut self.listener else {
-            return Ok(None);
-        };
-        let event = listener.stream.next().await;
-        Ok(event.map(|event| listener.writer.line(&event).into_bytes()))
-    }
-}
-
-impl Drop for Taken {
-    fn drop(&mut self) {
-        if let Some(listener) = self.listener.take() {
-            *self.events.lock().unwrap_or_else(PoisonError::into_inner) = Events::Here(listener);
-        }
-    }
+async fn next(mut taken: Taken<Listener>) -> Outcome<Option<Vec<u8>>> {
+    let Some(listener) = taken.source() else {
+        return Ok(None);
+    };
+    let event = listener.stream.next().await;
+    Ok(event.map(|event| listener.writer.line(&event).into_bytes()))
 }
 
 /// Waits for the next event, a line of the reference engine's event log (JSON); null after the last one, which is the
@@ -101,7 +66,7 @@ pub unsafe extern "C" fn sw_operation_next_event(
         // SAFETY: null or alive by this function's contract.
         let operation = unsafe { live(operation, "the operation") }?;
         ensure_may_block()?;
-        let next = operation.take_events()?.next();
+        let next = next(operation.take_events()?);
         if let Some(event) = operation.parts.shared.block_on_to_the_end(next)? {
             place.fill(sw_bytes_t::boxed(event));
         }
@@ -133,7 +98,7 @@ pub unsafe extern "C" fn sw_operation_next_event_async(
         let taken = operation.take_events()?;
         let delivery = Delivery::new(callback, user_data, Arc::clone(&shared.gate))?;
         // The stream is back in its place before the callback, which may ask for the next event.
-        shared.deliver(delivery, taken.next());
+        shared.deliver(delivery, next(taken));
         Ok(())
     };
     // SAFETY: `error` is null or writable by this function's contract.

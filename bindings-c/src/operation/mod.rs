@@ -1,7 +1,9 @@
 //! Operations: their handle, cancellation and release.
 
 pub mod events;
+pub mod output;
 pub mod result;
+mod source;
 
 use std::{
     ffi::c_void,
@@ -10,9 +12,10 @@ use std::{
 };
 
 use stackwright::operation::{Operation, OperationOptions, OperationResult};
+use stackwright_command::display::{Following, Title};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use self::events::Events;
+use self::{events::Listener, source::Source};
 use crate::{
     callback::{Delivery, sw_callback_t},
     engine::Parts,
@@ -33,7 +36,9 @@ pub struct sw_operation_t {
     /// Cancelled when the handle is freed.
     freed: CancellationToken,
     show_secrets: bool,
-    events: Arc<Mutex<Events>>,
+    title: Title,
+    events: Arc<Mutex<Source<Listener>>>,
+    output: Arc<Mutex<Source<Following>>>,
 }
 
 impl sw_operation_t {
@@ -42,6 +47,7 @@ impl sw_operation_t {
         parts: Arc<Parts>,
         running: TaskTracker,
         options: &OperationOptions,
+        title: Title,
     ) -> Self {
         running.close();
         let handle = Self {
@@ -51,7 +57,9 @@ impl sw_operation_t {
             held: options.hold_session,
             freed: CancellationToken::new(),
             show_secrets: options.show_secrets,
+            title,
             events: Arc::default(),
+            output: Arc::default(),
         };
         handle.cancel_at_the_end();
         handle

@@ -2,8 +2,9 @@
 
 use stackwright::{
     Language, Stack, binding,
-    operation::{Adoption, OperationOptions},
+    operation::{Adoption, OperationKind, OperationOptions},
 };
+use stackwright_command::display::Title;
 use tokio_util::task::TaskTracker;
 
 use super::{state::document, sw_stack_t};
@@ -85,7 +86,8 @@ pub unsafe extern "C" fn sw_stack_adopt_pending(
             stack.stack.adopt_pending(adoption, options)
         };
         let parts = std::sync::Arc::clone(&stack.parts);
-        let operation = sw_operation_t::new(operation, parts, TaskTracker::new(), &known);
+        let title = Title::new(OperationKind::Adopt, known.dry_run, stack.stack.name());
+        let operation = sw_operation_t::new(operation, parts, TaskTracker::new(), &known, title);
         place.fill(Box::into_raw(Box::new(operation)));
         Ok(())
     };

@@ -7,6 +7,7 @@ use stackwright::{
     operation::{OperationKind, OperationOptions},
     program::Program,
 };
+use stackwright_command::display::Title;
 use tokio_util::task::TaskTracker;
 
 use super::sw_stack_t;
@@ -205,7 +206,8 @@ impl sw_stack_t {
             self.stack.import_resources(request, options)
         };
         let (parts, running) = (Arc::clone(&self.parts), TaskTracker::new());
-        Ok(sw_operation_t::new(operation, parts, running, &known))
+        let title = Title::new(OperationKind::Import, known.dry_run, self.stack.name());
+        Ok(sw_operation_t::new(operation, parts, running, &known, title))
     }
 
     fn start(
@@ -252,6 +254,7 @@ impl sw_stack_t {
             Arc::clone(&self.parts),
             running,
             &known,
+            Title::new(kind, known.dry_run, self.stack.name()),
         ))
     }
 }

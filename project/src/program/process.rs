@@ -132,10 +132,11 @@ impl Child {
         // What the program has left behind ends with it.
         let is_complete = self.is_complete();
         self.process.end().await;
-        for output in outputs.into_iter().flatten() {
+        for mut output in outputs.into_iter().flatten() {
             tokio::select! {
-                _ = output => {}
-                () = clock.wait(DRAIN_TIMEOUT) => {}
+                _ = &mut output => {}
+                // A process that has left the group can hold it open.
+                () = clock.wait(DRAIN_TIMEOUT) => output.abort(),
             }
         }
         let status = status.map_err(|error| {
