@@ -38,9 +38,12 @@ async fn open(store: Arc<dyn Store>, name: &str, passphrase: &str, opening: Open
                 .register(Registration {
                     resource_type: kind.into(),
                     name: name.to_owned(),
-                    inputs: [("token", stackwright::property::PropertyValue::secret(SECRET))]
-                        .into_iter()
-                        .collect(),
+                    inputs: [(
+                        "token",
+                        stackwright::property::PropertyValue::secret(SECRET.into()),
+                    )]
+                    .into_iter()
+                    .collect(),
                     parent: parent.take(),
                     ..Registration::default()
                 })

@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsString,
+    fs,
     path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
@@ -59,10 +60,17 @@ pub(super) async fn find(folder: ProgramFolder) -> Result<FolderProgram> {
     })
 }
 
-/// Returns the folders in which the interpreter of a project finds packages.
+/// Returns the folders in which the interpreter of a project finds packages. A virtual environment that stands alone is read without a
+/// process.
 pub(super) async fn packages(folder: &ProgramFolder) -> Result<Vec<PathBuf>> {
     let interpreter = match virtual_environment(folder).await? {
-        Some(environment) => inside(folder, &environment)?,
+        Some(environment) => {
+            let interpreter = inside(folder, &environment)?;
+            if let Some(packages) = packages_of(&environment) {
+                return Ok(packages);
+            }
+            interpreter
+        }
         None => without_environment(folder)?,
     };
     let failed = |reason: &str| {
@@ -88,6 +96,32 @@ pub(super) async fn packages(folder: &ProgramFolder) -> Result<Vec<PathBuf>> {
         return Err(failed(String::from_utf8_lossy(&answer.stderr).trim()));
     }
     serde_json::from_slice(&answer.stdout).map_err(|error| failed(&error.to_string()))
+}
+
+/// Returns the folders of packages of a virtual environment; `None` where it has those of the system, too, or refers to others.
+fn packages_of(environment: &Path) -> Option<Vec<PathBuf>> {
+    let settings = fs::read_to_string(environment.join("pyvenv.cfg")).ok()?;
+    let stands_alone = settings.lines().any(|line| {
+        line.split_once('=').is_some_and(|(name, value)| {
+            (name.trim(), value.trim()) == ("include-system-site-packages", "false")
+        })
+    });
+    let versions = fs::read_dir(environment.join("lib")).ok()?.flatten();
+    let packages = versions.map(|version| version.path().join("site-packages"));
+    let packages: Vec<_> = packages.filter(|folder| folder.is_dir()).collect();
+    let refers = |folder: &PathBuf| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path());
+        let mut references = paths.filter(|path| path.extension().is_some_and(|ending| ending == "pth"));
+        // Lines that import something add no folder.
+        let names_folder =
+            |line: &str| !line.trim().is_empty() && !line.starts_with('#') && !line.starts_with("import");
+        references.any(|path| {
+            let text = fs::read_to_string(path);
+            text.map_or(true, |text| text.lines().any(names_folder))
+        })
+    };
+    (stands_alone && !packages.is_empty() && !packages.iter().any(refers)).then_some(packages)
 }
 
 /// Returns the virtual environment that the options of the project name.
@@ -180,5 +214,32 @@ fn check(folder: &ProgramFolder, interpreter: &Path) -> Result<Option<TypeCheck>
             let why = format!("the type checker `{other}` is not supported, only `mypy` and `pyright`");
             Err(cannot_run(&folder.root, why))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_packages_of_a_virtual_environment_that_stands_alone_need_no_interpreter() {
+        let folder = tempfile::tempdir().unwrap();
+        let packages = folder.path().join("lib/python3.11/site-packages");
+        fs::create_dir_all(&packages).unwrap();
+        let settings = folder.path().join("pyvenv.cfg");
+        assert_eq!(packages_of(folder.path()), None);
+        fs::write(
+            &settings,
+            "home = /usr/bin\ninclude-system-site-packages = false\n",
+        )
+        .unwrap();
+        assert_eq!(packages_of(folder.path()), Some(vec![packages.clone()]));
+        fs::write(packages.join("distutils-precedence.pth"), "import os; 1\n").unwrap();
+        assert_eq!(packages_of(folder.path()), Some(vec![packages.clone()]));
+        fs::write(packages.join("other.pth"), "/elsewhere\n").unwrap();
+        assert_eq!(packages_of(folder.path()), None);
+        fs::remove_file(packages.join("other.pth")).unwrap();
+        fs::write(&settings, "include-system-site-packages = true\n").unwrap();
+        assert_eq!(packages_of(folder.path()), None);
     }
 }
