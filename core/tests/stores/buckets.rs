@@ -8,7 +8,7 @@ use std::sync::{
 use async_trait::async_trait;
 use stackwright::{
     Error, ErrorKind, Result,
-    runtime::{Clock as _, Timestamp},
+    runtime::Timestamp,
     store::{
         Condition, Credential, CredentialSource, Credentials, LockGuard, Store, StoreSettings, open_with,
     },
