@@ -185,7 +185,7 @@ CASES ?= 10000
 hunt:
 	PROPTEST_RNG_SEED=$$(date +%s%N) PROPTEST_CASES=$(CASES) $(CARGO) test --package stackwright $(NAME)
 
-# Simulations of consecutive seeds; with one run it prints the trace of a failure.
+# Simulations of consecutive seeds; one run prints its trace.
 SEED ?= 1
 RUNS ?= 1000
 simulate:

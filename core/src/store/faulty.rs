@@ -76,7 +76,12 @@ impl FaultyStore {
     /// Does a write, or fails it.
     pub(crate) async fn write<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let number = self.writes.fetch_add(1, Ordering::SeqCst);
-        let failed = || Err(Error::new(ErrorKind::Unavailable, "the store failed on purpose"));
+        // Nothing is tried again in a process that has died.
+        let kind = match self.fault {
+            Fault::DeathBefore | Fault::DeathWithin | Fault::DeathAfter => ErrorKind::Internal,
+            Fault::Refused | Fault::TornOnce | Fault::DoneOnce => ErrorKind::Unavailable,
+        };
+        let failed = || Err(Error::new(kind, "the store failed on purpose"));
         match self.fault {
             Fault::Refused | Fault::TornOnce if number == self.at => failed(),
             Fault::DeathBefore | Fault::DeathWithin if number >= self.at => failed(),

@@ -83,6 +83,18 @@ impl ProcessIdentity {
         }
     }
 
+    /// Returns the identity of a process of a system. Of one that is not this system only the number is known.
+    pub(crate) fn in_system(pid: u32, system: &str) -> Self {
+        match *system == *start::system() {
+            true => Self::of(pid),
+            false => Self {
+                pid,
+                started: None,
+                system: system.to_owned(),
+            },
+        }
+    }
+
     /// Returns whether the process has a number of this system.
     pub(crate) fn is_of_this_system(&self) -> bool {
         self.system == start::system()

@@ -1,7 +1,7 @@
 //! The journal in a store: an object beside the checkpoint, created with the first entry, with one writer.
 
 use std::sync::{
-    Arc,
+    Arc, MutexGuard, PoisonError,
     atomic::{AtomicBool, Ordering},
 };
 
@@ -16,7 +16,7 @@ use crate::{
     runtime::Task,
     secrets::SecretsManager,
     state::{
-        JournalEntry, Rebase,
+        JournalEntry, JournalRecord, OperationId, Rebase,
         journal::{Chain, JournalEnd, JournalHeader, JournalSecrets, JournalSink, codec},
     },
 };
@@ -36,7 +36,23 @@ pub(crate) struct StoreJournal {
     /// do not wait for that.
     names_secrets: AtomicBool,
     tail: Mutex<Tail>,
+    /// The lines that a shortened journal would keep; `None` where it stays whole.
+    retained: std::sync::Mutex<Option<Vec<Retained>>>,
 }
+
+/// The line of an entry that no written checkpoint is known to contain.
+struct Retained {
+    sequence: u64,
+    operation: OperationId,
+    is_begin: bool,
+    text: Bytes,
+}
+
+/// The limit of retained lines: a journal that is not shortened before stays whole.
+const MAX_RETAINED: usize = 20_000;
+
+/// What the header of a shortened journal names as its checkpoint: it extends none without a rebase.
+const SHORTENED: &str = "shortened";
 
 /// The end of the object as far as the writer knows it.
 enum Tail {
@@ -53,6 +69,12 @@ enum Tail {
     },
     /// A write failed: the length of `tried` that follows `before` is unknown.
     Unknown { before: Option<End>, tried: Bytes },
+    /// A replacement of the whole object failed: it may have been done.
+    Replaced {
+        before: End,
+        content: Bytes,
+        chain: Chain,
+    },
     /// The object belongs to another writer.
     Lost(Error),
 }
@@ -74,7 +96,9 @@ impl StoreJournal {
         header: JournalHeader,
         secrets: Option<Arc<dyn SecretsManager>>,
     ) -> Self {
+        let retained = store.shortens_journals().then(Vec::new);
         Self {
+            retained: std::sync::Mutex::new(retained),
             store,
             key: key.into(),
             header: Some(header),
@@ -109,6 +133,7 @@ impl StoreJournal {
             secrets: None,
             names_secrets: AtomicBool::new(false),
             tail: Mutex::new(tail),
+            retained: std::sync::Mutex::new(None),
         }
     }
 
@@ -189,6 +214,106 @@ impl StoreJournal {
         Ok(true)
     }
 
+    /// Removes the entries that a checkpoint contains which was written during the operation, where the store keeps them as objects.
+    /// Those of steps in flight stay.
+    ///
+    /// # Errors
+    /// Those of [`Self::announce_checkpoint`]. The journal is as it was, or shortened.
+    pub(crate) async fn shorten(&self, rebase: &Rebase) -> Result<()> {
+        let mut tail = self.tail.lock().await;
+        if !self.retain_from(rebase) {
+            return Ok(());
+        }
+        let Some(end) = self.settle(&mut tail).await? else {
+            return Ok(());
+        };
+        let mut chain = Chain::default();
+        let content = self.shortened(rebase, &mut chain)?;
+        *tail = Tail::Replaced {
+            before: end.clone(),
+            content: content.clone(),
+            chain,
+        };
+        let length = content.len();
+        let condition = Condition::Match(end.version);
+        match self.store.put(&self.key, content, condition).await {
+            Ok(version) => {
+                *tail = Tail::Intact(End {
+                    version,
+                    length,
+                    chain,
+                });
+                Ok(())
+            }
+            Err(error) => Err(self.note_conflict(&mut tail, error)),
+        }
+    }
+
+    fn retained(&self) -> MutexGuard<'_, Option<Vec<Retained>>> {
+        self.retained.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Retains the lines that a shortened journal keeps. Returns whether there are others.
+    fn retain_from(&self, rebase: &Rebase) -> bool {
+        let mut retained = self.retained();
+        let Some(lines) = &mut *retained else {
+            return false;
+        };
+        let count = lines.len();
+        lines.retain(|line| {
+            line.sequence >= rebase.sequence || (line.is_begin && rebase.begun.contains(&line.operation))
+        });
+        lines.len() < count
+    }
+
+    /// Returns the lines of a shortened journal.
+    fn shortened(&self, rebase: &Rebase, chain: &mut Chain) -> Result<Bytes> {
+        let secrets = self.secrets.as_ref();
+        let secrets = secrets.filter(|_| self.names_secrets.load(Ordering::Relaxed));
+        let Some(header) = &self.header else {
+            return Err(Error::internal("a recovered journal is not shortened"));
+        };
+        let header = JournalHeader {
+            checkpoint: SHORTENED.to_owned(),
+            secrets: secrets.map(|manager| JournalSecrets::new(&**manager)),
+            ..header.clone()
+        };
+        let rebase = Rebase {
+            // This one is known to be written.
+            written: rebase.sequence,
+            ..rebase.clone()
+        };
+        let mut lines = codec::encode_header(&header, chain)?;
+        lines.extend_from_slice(&codec::encode_rebase(&rebase, chain)?);
+        let retained = self.retained();
+        let texts = retained.iter().flatten().map(|line| &line.text[..]);
+        lines.extend_from_slice(&codec::encode_texts(texts, chain));
+        Ok(lines.into())
+    }
+
+    /// Retains the lines of entries that were written; after a failure it is not known which were.
+    fn retain(&self, entries: &[Arc<JournalEntry>], lines: Option<&Bytes>) {
+        let mut retained = self.retained();
+        let Some(known) = &mut *retained else {
+            return;
+        };
+        let Some(lines) = lines.filter(|_| known.len() + entries.len() <= MAX_RETAINED) else {
+            *retained = None;
+            return;
+        };
+        known.extend(
+            entries
+                .iter()
+                .zip(codec::texts(lines))
+                .map(|(entry, text)| Retained {
+                    sequence: entry.sequence,
+                    operation: entry.operation,
+                    is_begin: matches!(entry.record, JournalRecord::Begin { .. }),
+                    text: lines.slice_ref(text),
+                }),
+        );
+    }
+
     /// Removes the object, after the checkpoint was replaced.
     ///
     /// # Errors
@@ -208,11 +333,29 @@ impl StoreJournal {
             let object = self.store.get(&self.key).await?;
             *tail = find_end(before.as_ref(), tried, object).unwrap_or_else(|| Tail::Lost(taken(&self.key)));
         }
+        if let Tail::Replaced {
+            before,
+            content,
+            chain,
+        } = tail
+        {
+            *tail = match self.store.get(&self.key).await? {
+                Some(object) if object.version == before.version => Tail::Intact(before.clone()),
+                Some(object) if object.bytes == *content => Tail::Intact(End {
+                    version: object.version,
+                    length: content.len(),
+                    chain: *chain,
+                }),
+                _ => Tail::Lost(taken(&self.key)),
+            };
+        }
         let (version, intact, chain) = match &*tail {
             Tail::Absent => return Ok(None),
             Tail::Intact(end) => return Ok(Some(end.clone())),
             Tail::Lost(error) => return Err(error.clone()),
-            Tail::Unknown { .. } => return Err(Error::internal("the end of the journal is not known")),
+            Tail::Unknown { .. } | Tail::Replaced { .. } => {
+                return Err(Error::internal("the end of the journal is not known"));
+            }
             Tail::Torn {
                 version,
                 intact,
@@ -268,7 +411,8 @@ impl StoreJournal {
         if error.kind() != ErrorKind::Conflict {
             return error;
         }
-        let taken = taken(&self.key);
+        // A store with leases knows more.
+        let taken = taken(&self.key).with_hint(error.message());
         *tail = Tail::Lost(taken.clone());
         taken
     }
@@ -331,13 +475,19 @@ impl JournalSink for StoreJournal {
             (Some(_), Some(secrets)) => codec::encode_secrets(&secrets, &mut chain)?,
             (Some(_), None) => Vec::new(),
         };
-        let entries = codec::encode_entries(entries, &ciphertexts, &mut chain)?;
-        if lines.is_empty() {
-            lines = entries;
-        } else {
-            lines.extend_from_slice(&entries);
+        let encoded = Bytes::from(codec::encode_entries(entries, &ciphertexts, &mut chain)?);
+        let lines = match lines.is_empty() {
+            true => encoded.clone(),
+            false => {
+                lines.extend_from_slice(&encoded);
+                lines.into()
+            }
+        };
+        if let Err(error) = self.write(&mut tail, before, lines, chain).await {
+            self.retain(entries, None);
+            return Err(error);
         }
-        self.write(&mut tail, before, lines.into(), chain).await?;
+        self.retain(entries, Some(&encoded));
         if names_secrets {
             self.names_secrets.store(true, Ordering::Relaxed);
         }

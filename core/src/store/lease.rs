@@ -134,13 +134,18 @@ struct State {
 }
 
 impl Leases {
-    pub(super) fn new(records: Arc<dyn LeaseRecords>, runtime: Runtime, length: Duration) -> Self {
+    pub(super) fn new(
+        records: Arc<dyn LeaseRecords>,
+        runtime: Runtime,
+        length: Duration,
+        facts: &HostFacts,
+    ) -> Self {
         Self {
             records,
             runtime,
             length,
-            holder: ProcessIdentity::of(std::process::id()),
-            facts: HostFacts::system(),
+            holder: ProcessIdentity::in_system(facts.pid, &facts.system),
+            facts: facts.clone(),
             held: Arc::default(),
         }
     }
@@ -350,16 +355,21 @@ impl Leases {
         }
     }
 
-    /// Renews the lease of an object's stack where this process has taken it, in any case: the clock of a host that was suspended does
-    /// not show how long that took.
+    /// Checks that this process still has the lease of an object's stack where it has taken it, by the record and not by its clock: that
+    /// of a host that was suspended does not show how long that took. Nothing is written.
     ///
     /// # Errors
     /// Those of [`Self::check`].
     pub(super) async fn confirm(&self, key: &str) -> Result<()> {
-        match self.held_over(key) {
-            Some(held) => self.renew(&held).await,
-            None => Ok(()),
+        let Some(held) = self.held_over(key) else {
+            return Ok(());
+        };
+        let found = self.records.read(&held.name).await?;
+        let record = found.as_ref().and_then(Record::of);
+        if record.is_some_and(|record| record.mark == held.mark) && !held.is_lost.load(Ordering::SeqCst) {
+            return Ok(());
         }
+        Err(self.lose(&held.name))
     }
 
     /// Returns the lease that this process has taken over the stack of an object.

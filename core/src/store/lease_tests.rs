@@ -91,7 +91,12 @@ fn runtime() -> Runtime {
 /// Returns the leases as a host sees them that shares no process numbers with this one.
 fn host(store: &MemoryStore, runtime: &Runtime, system: &str) -> (Leases, Arc<Records>) {
     let records = Records::over(store);
-    let mut leases = Leases::new(Arc::clone(&records) as _, runtime.clone(), DEFAULT_LENGTH);
+    let mut leases = Leases::new(
+        Arc::clone(&records) as _,
+        runtime.clone(),
+        DEFAULT_LENGTH,
+        &HostFacts::system(),
+    );
     leases.holder.system = system.to_owned();
     (leases, records)
 }
@@ -212,7 +217,12 @@ async fn a_holder_that_has_ended_on_this_host_is_replaced_at_once() {
     };
     let _guard = dead.take(NAME, Some("update")).await.unwrap();
     records.is_cut.store(true, Ordering::SeqCst);
-    let next = Leases::new(Records::over(&store), runtime.clone(), DEFAULT_LENGTH);
+    let next = Leases::new(
+        Records::over(&store),
+        runtime.clone(),
+        DEFAULT_LENGTH,
+        &HostFacts::system(),
+    );
     let begin = runtime.clock.elapsed();
     let guard = next.take(NAME, Some("update")).await.unwrap();
     assert_eq!(runtime.clock.elapsed(), begin);

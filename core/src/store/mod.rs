@@ -19,7 +19,9 @@ mod object;
 mod open;
 mod pace;
 mod postgres;
+mod probe;
 mod session;
+mod shared;
 mod stack;
 mod trust;
 
@@ -48,6 +50,7 @@ pub use open::{open, open_with};
 pub(crate) use session::{
     HistoryRecord, LoadedStack, Refreshing, Replaced, Replacement, StackSession, forget_pending,
 };
+pub use shared::{Objects, shared};
 pub(crate) use stack::{
     BothLocks, Moving, Rekeying, Rename, Settled, StackStorage, StoredStack, is_in_memory, is_one_store,
     list_stacks, refuse_former_config, refuse_renaming, remove_stack, settle_renaming, summarize_stacks,
@@ -219,6 +222,12 @@ pub trait Store: Send + Sync + 'static {
     /// Those of the store.
     async fn break_lock(&self, _name: &str, _owner: &LockOwner) -> Result<bool> {
         Ok(false)
+    }
+
+    /// Returns whether a journal is shortened each time its checkpoint is refreshed, because each of its parts is an object. By default it
+    /// grows until the operation ends.
+    fn shortens_journals(&self) -> bool {
+        false
     }
 
     /// Returns the least time between two writes of an object that the engine repeats by itself, as the refreshes of a checkpoint. By

@@ -249,10 +249,13 @@ impl<S: Store> NumberedJournals<S> {
             Condition::Absent => self.begin_new(key, content).await?,
             Condition::Match(version) => {
                 let extent = Extent::parse(&version).ok_or_else(|| changed(key))?;
-                // Another writer's next object would be lost.
-                self.take_next(key, &extent).await?;
-                let condition = Condition::Match(extent.head);
-                self.inner.put(key, content, condition).await?
+                self.require_end(key, &extent).await?;
+                let condition = Condition::Match(Version::clone(&extent.head));
+                let head = self.inner.put(key, content, condition).await?;
+                if let Err(error) = self.remove_parts(key, &extent).await {
+                    tracing::warn!(%error, key, "objects of a replaced journal stay until the next one begins");
+                }
+                head
             }
             Condition::Any => self.inner.put(key, content, Condition::Any).await?,
         };
@@ -316,6 +319,18 @@ impl<S: Store> NumberedJournals<S> {
         let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
         ends.insert(key.to_owned(), end);
         Ok(())
+    }
+
+    /// Checks that a journal has no more objects than a version of it. In that of another process the next number is taken, so that none
+    /// follows.
+    async fn require_end(&self, key: &str, extent: &Extent) -> Result<()> {
+        if !self.is_own(&extent.folder) {
+            return self.take_next(key, extent).await;
+        }
+        match self.last(key, &extent.folder).await? == extent.last {
+            true => Ok(()),
+            false => Err(changed(key)),
+        }
     }
 
     /// Creates an empty object after the last one, so that another writer fails at its next number.
@@ -457,14 +472,7 @@ impl<S: Store> Store for NumberedJournals<S> {
             Some((found, _)) if found.folder == extent.folder && found.head == extent.head => {}
             Some(_) => return Err(changed(key)),
         }
-        // Also a check that there are no more objects than the version has.
-        if self.is_own(&extent.folder) {
-            if self.last(key, &extent.folder).await? != extent.last {
-                return Err(changed(key));
-            }
-        } else {
-            self.take_next(key, &extent).await?;
-        }
+        self.require_end(key, &extent).await?;
         self.end(key, &extent.head).await?;
         self.remove_parts(key, &extent).await
     }
@@ -489,6 +497,10 @@ impl<S: Store> Store for NumberedJournals<S> {
 
     async fn break_lock(&self, name: &str, owner: &LockOwner) -> Result<bool> {
         self.inner.break_lock(name, owner).await
+    }
+
+    fn shortens_journals(&self) -> bool {
+        true
     }
 
     fn rewrite_interval(&self) -> Duration {

@@ -6,7 +6,7 @@ use super::{
     FileStore, MemoryStore, Store, StoreSettings,
     location::without_user,
     numbered::{Removal, with_journals},
-    object::BucketStore,
+    object::open as open_bucket,
     postgres::PostgresStore,
 };
 use crate::{
@@ -79,11 +79,7 @@ pub fn open_with(
             let path = file_path(url, rest)?;
             Ok(Arc::new(FileStore::new(base.join(path), runtime.clone())?))
         }
-        "s3" | "gs" | "azblob" => Ok(with_journals(
-            BucketStore::open(url, scheme, settings, runtime)?,
-            runtime,
-            Removal::Replacement,
-        )),
+        "s3" | "gs" | "azblob" => open_bucket(url, scheme, settings, runtime),
         "postgres" | "postgresql" => Ok(with_journals(
             PostgresStore::open(url, settings, runtime)?,
             runtime,

@@ -1,4 +1,5 @@
-//! Runs simulations of consecutive seeds: `simulate SEED RUNS`. The last line counts those that passed and failed.
+//! Runs simulations of consecutive seeds: `simulate SEED RUNS`. The last line counts those that passed and failed. One
+//! run shows its trace.
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -17,15 +18,14 @@ fn main() -> std::io::Result<ExitCode> {
     let mut failed = 0;
     for seed in seed..seed.saturating_add(runs) {
         let outcome = simulation::run(seed);
-        let Some(failure) = outcome.failure else {
-            continue;
-        };
-        failed += 1;
-        writeln!(out, "seed {seed}: {failure}")?;
         if runs == 1 {
             for line in outcome.trace {
                 writeln!(out, "{line}")?;
             }
+        }
+        if let Some(failure) = outcome.failure {
+            failed += 1;
+            writeln!(out, "seed {seed}: {failure}")?;
         }
     }
     writeln!(out, "{} passed, {failed} failed", runs - failed)?;

@@ -2,19 +2,23 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError, Weak,
+        Arc, Mutex, OnceLock, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use async_trait::async_trait;
 use stackwright::{
-    runtime::Clock as _,
+    runtime::{Clock, Timestamp},
     store::{HostFacts, ProcessState, Processes},
 };
 use tokio::sync::Notify;
 
-use super::world::World;
+use super::{
+    clock::VirtualClock,
+    world::{Kind, World},
+};
 
 /// The length of a lease.
 pub(super) const LEASE: Duration = Duration::from_secs(30);
@@ -40,6 +44,8 @@ pub(super) enum Moment {
 pub(super) struct Troubles {
     pub(super) death: Option<(u64, Moment)>,
     pub(super) freeze: Option<(u64, Moment, Duration)>,
+    /// Whether its clock stands still while it is frozen, as that of a suspended machine.
+    pub(super) stops_clock: bool,
     /// The first and the last write for which the disk is full.
     pub(super) full: Option<(u64, u64)>,
     /// Whether single writes fail, and replies are lost.
@@ -70,6 +76,7 @@ impl Troubles {
         Self {
             death,
             freeze,
+            stops_clock: world.is_hit(2),
             full,
             has_noise: world.is_hit(3),
             has_failures: world.is_hit(2),
@@ -88,6 +95,42 @@ pub(super) struct Host {
     calls: AtomicU64,
     /// Since when, and until when it is frozen.
     frozen: Mutex<Option<(Duration, Duration)>>,
+    /// Since when, and until when it was frozen.
+    freeze: OnceLock<(Duration, Duration)>,
+}
+
+/// The clock of a host.
+pub(super) struct HostClock {
+    host: Weak<Host>,
+    clock: Arc<VirtualClock>,
+}
+
+impl HostClock {
+    pub(super) fn new(world: &World, host: &Arc<Host>) -> Self {
+        Self {
+            host: Arc::downgrade(host),
+            clock: Arc::clone(&world.clock),
+        }
+    }
+}
+
+#[async_trait]
+impl Clock for HostClock {
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn elapsed(&self) -> Duration {
+        let now = self.clock.elapsed();
+        match self.host.upgrade() {
+            Some(host) => now.saturating_sub(host.suspended(now)),
+            None => now,
+        }
+    }
+
+    async fn wait(&self, duration: Duration) {
+        self.clock.wait(duration).await;
+    }
 }
 
 impl Host {
@@ -101,9 +144,18 @@ impl Host {
             is_superseded: AtomicBool::new(false),
             calls: AtomicU64::new(0),
             frozen: Mutex::default(),
+            freeze: OnceLock::new(),
         });
         world.state().hosts.insert(pid, Arc::clone(&host));
         host
+    }
+
+    /// Returns how long its clock has stood still.
+    fn suspended(&self, now: Duration) -> Duration {
+        match self.freeze.get() {
+            Some((since, until)) if self.troubles.stops_clock => now.min(*until).saturating_sub(*since),
+            _ => Duration::ZERO,
+        }
     }
 
     /// Ends the process, as after its last operation.
@@ -139,6 +191,7 @@ impl Host {
             let now = world.clock.elapsed();
             world.note(format_args!("host {} freezes for {length:?}", self.pid));
             *self.frozen.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, now + length));
+            self.freeze.get_or_init(|| (now, now + length));
         }
         self.goes_on(world).await;
     }
@@ -182,7 +235,11 @@ pub(super) fn facts(pid: u32, world: &Arc<World>) -> HostFacts {
         pid,
         username: "user".to_owned(),
         hostname: "host".to_owned(),
-        system: "simulated".to_owned(),
+        system: match world.kind {
+            Kind::Folder | Kind::Leases => "simulated".to_owned(),
+            // Each host is a machine of its own: others only see its renewals.
+            Kind::Bucket => format!("simulated {pid}"),
+        },
         processes: Arc::new(Seen(Arc::downgrade(world))),
     }
 }

@@ -1,4 +1,5 @@
-//! The store of a simulated host: the one of the world, with the troubles of the host.
+//! The store of a simulated host: the one of the world, with the troubles of the host. In a world with a bucket it has objects only, of
+//! which the engine makes leases and journals.
 
 use std::{
     sync::{Arc, Weak, atomic::Ordering},
@@ -9,13 +10,15 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use stackwright::{
     Error, ErrorKind, Result,
-    runtime::Clock as _,
-    store::{Condition, LockGuard, Object, ObjectInfo, Store, Version},
+    runtime::{Clock as _, Runtime},
+    store::{
+        Condition, LockGuard, MemoryStore, Object, ObjectInfo, Objects, Store, StoreSettings, Version, shared,
+    },
 };
 
 use super::{
-    host::{Host, Moment},
-    world::World,
+    host::{Host, HostClock, LEASE, Moment, facts},
+    world::{Kind, World},
 };
 
 /// The longest time that a write takes.
@@ -36,6 +39,148 @@ enum Write<'a> {
 pub(super) struct SimulatedStore {
     pub(super) host: Arc<Host>,
     pub(super) world: Arc<World>,
+}
+
+/// Returns the store of a host, as its engine uses it.
+pub(super) fn store_of(world: &Arc<World>, host: &Arc<Host>) -> Result<Arc<dyn Store>> {
+    let store = SimulatedStore {
+        host: Arc::clone(host),
+        world: Arc::clone(world),
+    };
+    match world.kind {
+        Kind::Folder | Kind::Leases => Ok(Arc::new(store)),
+        Kind::Bucket => {
+            let runtime = Runtime {
+                clock: Arc::new(HostClock::new(world, host)),
+                ..world.runtime.clone()
+            };
+            over(world, &runtime, host.pid, Arc::new(Bucket(store)))
+        }
+    }
+}
+
+/// Returns the store of a reader, without troubles.
+pub(super) fn store_of_reader(world: &Arc<World>) -> Result<Arc<dyn Store>> {
+    match world.kind {
+        Kind::Folder | Kind::Leases => Ok(Arc::new(world.store.clone())),
+        Kind::Bucket => over(
+            world,
+            &world.runtime,
+            READER,
+            Arc::new(Plain(world.store.clone())),
+        ),
+    }
+}
+
+/// The number of the process that reads.
+const READER: u32 = 1;
+
+fn over(
+    world: &Arc<World>,
+    runtime: &Runtime,
+    pid: u32,
+    objects: Arc<dyn Objects>,
+) -> Result<Arc<dyn Store>> {
+    let settings = StoreSettings {
+        lease: LEASE,
+        // Otherwise the probe would find that the fence is broken.
+        allow_unfenced: world.is_unfenced,
+        ..StoreSettings::default()
+    };
+    shared(objects, &settings, runtime, &facts(pid, world))
+}
+
+/// The objects of a bucket without troubles.
+struct Plain(MemoryStore);
+
+#[async_trait]
+impl Objects for Plain {
+    fn url(&self) -> String {
+        "simulated://".to_owned()
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Object>> {
+        self.0.get(key).await
+    }
+
+    async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        self.0.put(key, bytes, condition).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
+        self.0.list(prefix).await
+    }
+
+    async fn delete(&self, key: &str) -> Result<()> {
+        self.0.delete(key).await
+    }
+}
+
+/// The objects of a bucket, as a host with troubles uses them.
+struct Bucket(SimulatedStore);
+
+impl Bucket {
+    /// Without a fence all versions are the same, and no condition is checked.
+    fn shown(&self, version: Version) -> Version {
+        match self.0.world.is_unfenced {
+            true => "0".into(),
+            false => version,
+        }
+    }
+}
+
+#[async_trait]
+impl Objects for Bucket {
+    fn url(&self) -> String {
+        self.0.url()
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Object>> {
+        let found = self.0.get(key).await?;
+        Ok(found.map(|object| Object {
+            version: self.shown(object.version),
+            ..object
+        }))
+    }
+
+    async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        let condition = match self.0.world.is_unfenced {
+            true => Condition::Any,
+            false => condition,
+        };
+        // An operation knows what was pending when it took the lease, and what its predecessor had written before it began a journal.
+        let is_lease = key.starts_with(LEASES) && key.ends_with(LEASE_ENDING);
+        let begins = (is_lease && is_first(&bytes)) || key.ends_with(JOURNAL_ENDING);
+        let version = self.0.put(key, bytes, condition).await?;
+        if begins {
+            self.0.world.warn().await;
+        }
+        Ok(self.shown(version))
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
+        self.0.list(prefix).await
+    }
+
+    async fn delete(&self, key: &str) -> Result<()> {
+        self.0.delete(key).await
+    }
+
+    async fn copy(&self, from: &str, to: &str) -> Result<()> {
+        self.0.copy(from, to).await
+    }
+}
+
+/// The ending of the keys of journals.
+const JOURNAL_ENDING: &str = ".journal";
+
+/// The keys of leases.
+const LEASES: &str = ".pulumi/leases/";
+const LEASE_ENDING: &str = ".json";
+
+/// Returns whether a lease is taken, and neither renewed nor released.
+fn is_first(record: &[u8]) -> bool {
+    serde_json::from_slice::<serde_json::Value>(record).is_ok_and(|record| record["renewals"] == 0)
 }
 
 fn unavailable(text: &str) -> Error {
@@ -159,7 +304,15 @@ impl Store for SimulatedStore {
     }
 
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
-        version(self.write(Write::Put(key, bytes, condition)).await?)
+        let begins_journal = key.ends_with(JOURNAL_ENDING) && matches!(condition, Condition::Absent);
+        let written = version(self.write(Write::Put(key, bytes, condition)).await?)?;
+        // As every store with leases: the lease is confirmed after a journal was begun.
+        if begins_journal && self.world.kind == Kind::Leases && self.host.is_superseded.load(Ordering::SeqCst)
+        {
+            self.world.store.delete_version(key, &written).await?;
+            return Err(Error::new(ErrorKind::Conflict, "another host has taken over"));
+        }
+        Ok(written)
     }
 
     async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
@@ -189,7 +342,7 @@ impl Store for SimulatedStore {
                 && let Some(holder) = state.hosts.get(&holder)
                 && !holder.is_dead()
             {
-                if !world.has_leases || !holder.has_lost_lease(now) {
+                if !matches!(world.kind, Kind::Leases) || !holder.has_lost_lease(now) {
                     let text = format!("the lock {name:?} is held by another owner");
                     return Err(Error::new(ErrorKind::Conflict, text));
                 }

@@ -16,13 +16,25 @@ use stackwright::{
 
 use super::{clock::VirtualClock, host::Host};
 
+/// Where the state is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A store whose locks end with their processes.
+    Folder,
+    /// A store with locks that are taken over when they are not renewed.
+    Leases,
+    /// A bucket: the leases and the numbered journals are those of the engine.
+    Bucket,
+}
+
 /// Everything outside of the engine.
 pub(super) struct World {
     pub(super) runtime: Runtime,
     pub(super) clock: Arc<VirtualClock>,
     pub(super) store: MemoryStore,
-    /// Whether a lock that its holder does not renew is taken over.
-    pub(super) has_leases: bool,
+    pub(super) kind: Kind,
+    /// Whether the bucket ignores the conditions of writes: the fence does not work.
+    pub(super) is_unfenced: bool,
     dice: SeededRandom,
     reader: OnceLock<Stack>,
     state: Mutex<State>,
@@ -44,12 +56,17 @@ pub(super) struct State {
 }
 
 impl World {
-    pub(super) fn new(seed: u64, runtime: Runtime, clock: Arc<VirtualClock>) -> Self {
+    pub(super) fn new(seed: u64, is_unfenced: bool, runtime: Runtime, clock: Arc<VirtualClock>) -> Self {
         let world = Self {
             store: MemoryStore::new(runtime.clone()),
             runtime,
             clock,
-            has_leases: seed % 2 == 1,
+            kind: match seed % 4 {
+                1 => Kind::Leases,
+                2 => Kind::Folder,
+                _ => Kind::Bucket,
+            },
+            is_unfenced,
             dice: SeededRandom::new(!seed),
             reader: OnceLock::new(),
             state: Mutex::default(),

@@ -4,7 +4,6 @@ mod azure;
 mod client;
 mod failure;
 mod gcs;
-mod probe;
 mod profile;
 mod s3;
 
@@ -18,16 +17,14 @@ use object_store::{
     list::{PaginatedListOptions, PaginatedListStore},
     path::Path,
 };
-use tokio::sync::OnceCell;
 
 use super::{
-    Condition, LockGuard, LockOwner, Object, ObjectInfo, Store, StoreSettings, Version, changed, check_key,
+    Condition, HostFacts, Object, ObjectInfo, Objects, Store, StoreSettings, Version, changed, check_key,
     credentials::Credentials,
-    lease::{LeaseRecords, Leases},
     location::Location,
     not_found,
-    numbered::{ended_journal, is_begun_journal},
     pace::{Pace, REWRITE_INTERVAL},
+    shared::shared,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -36,6 +33,10 @@ use crate::{
 
 /// The name of the metadata that marks each write, so that a write whose answer was lost is recognised.
 const MARK: &str = "stackwrightwrite";
+
+/// Versions that no object has.
+const WRONG_TAG: &str = "\"00000000000000000000000000000000\"";
+const WRONG_GENERATION: &str = "1";
 
 /// The limit of attempts to create an object while others create and remove it.
 const MAX_CREATIONS: usize = 4;
@@ -46,15 +47,6 @@ trait Client: ObjectStore + PaginatedListStore {}
 impl<T: ObjectStore + PaginatedListStore> Client for T {}
 
 /// A bucket of S3, Google Cloud Storage or Azure Blob Storage.
-#[derive(Debug)]
-pub(super) struct BucketStore {
-    bucket: Arc<Bucket>,
-    leases: Leases,
-    /// Whether the server was found to honour conditions, or need not.
-    is_checked: OnceCell<()>,
-}
-
-/// The objects of a bucket. Nothing checks leases here.
 struct Bucket {
     client: Arc<dyn Client>,
     url: String,
@@ -75,28 +67,18 @@ enum Versions {
     Generation,
 }
 
-impl BucketStore {
-    /// Opens the store of a URL of the scheme `s3`, `gs` or `azblob`. Nothing is sent.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidInput`] when the URL or the credentials cannot be used.
-    pub(super) fn open(url: &str, scheme: &str, settings: &StoreSettings, runtime: &Runtime) -> Result<Self> {
-        let lease = settings.lease()?;
-        let bucket = Arc::new(Bucket::open(url, scheme, &settings.credentials, runtime)?);
-        let records: Arc<dyn LeaseRecords> = Arc::<Bucket>::clone(&bucket);
-        Ok(Self {
-            bucket,
-            leases: Leases::new(records, runtime.clone(), lease),
-            is_checked: OnceCell::new_with(settings.allow_unfenced.then_some(())),
-        })
-    }
-}
-
-impl BucketStore {
-    async fn check_server(&self) -> Result<()> {
-        let checked = self.is_checked.get_or_try_init(|| probe::check(&self.bucket));
-        checked.await.map(drop)
-    }
+/// Opens the store of a URL of the scheme `s3`, `gs` or `azblob`. Nothing is sent.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`] when the URL or the credentials cannot be used.
+pub(super) fn open(
+    url: &str,
+    scheme: &str,
+    settings: &StoreSettings,
+    runtime: &Runtime,
+) -> Result<Arc<dyn Store>> {
+    let bucket = Bucket::open(url, scheme, &settings.credentials, runtime)?;
+    shared(Arc::new(bucket), settings, runtime, &HostFacts::system())
 }
 
 impl Bucket {
@@ -143,7 +125,7 @@ impl Bucket {
         failure::convert(error, &self.url, &format!("{action} {key:?}"))
     }
 
-    fn version(&self, tag: Option<String>, generation: Option<String>) -> Result<Version> {
+    fn version_of(&self, tag: Option<String>, generation: Option<String>) -> Result<Version> {
         let version = match self.versions {
             Versions::Tag => tag,
             Versions::Generation => generation,
@@ -199,7 +181,12 @@ impl std::fmt::Debug for Bucket {
     }
 }
 
-impl Bucket {
+#[async_trait]
+impl Objects for Bucket {
+    fn url(&self) -> String {
+        self.url.clone()
+    }
+
     async fn get(&self, key: &str) -> Result<Option<Object>> {
         let path = self.path(key)?;
         let found = match self.client.get_opts(&path, GetOptions::default()).await {
@@ -207,7 +194,7 @@ impl Bucket {
             Err(error) if failure::is_missing(&error) => return Ok(None),
             Err(error) => return Err(self.failed(&error, "read", key)),
         };
-        let version = self.version(found.meta.e_tag.clone(), found.meta.version.clone())?;
+        let version = self.version_of(found.meta.e_tag.clone(), found.meta.version.clone())?;
         match found.bytes().await {
             Ok(bytes) => Ok(Some(Object { bytes, version })),
             Err(error) => Err(self.failed(&error, "read", key)),
@@ -227,7 +214,7 @@ impl Bucket {
                 ..PutOptions::default()
             };
             let error = match self.client.put_opts(&path, bytes.clone().into(), options).await {
-                Ok(put) => return self.version(put.e_tag, put.version),
+                Ok(put) => return self.version_of(put.e_tag, put.version),
                 Err(error) => error,
             };
             if failure::is_missing(&error) && matches!(condition, Condition::Match(_)) {
@@ -244,7 +231,7 @@ impl Bucket {
             };
             match (found, &condition) {
                 (Some((meta, attributes)), _) if is_own(&attributes) => {
-                    return self.version(meta.e_tag, meta.version);
+                    return self.version_of(meta.e_tag, meta.version);
                 }
                 // Two writers created it at once, or another one has removed it meanwhile.
                 (None, Condition::Absent) => {}
@@ -312,115 +299,17 @@ impl Bucket {
         }
     }
 
-    async fn has_version(&self, key: &str, version: &Version) -> Result<Option<bool>> {
+    async fn version(&self, key: &str) -> Result<Option<Version>> {
         let found = self.head(&self.path(key)?, key).await?;
-        let found = found
-            .map(|(meta, _)| self.version(meta.e_tag, meta.version))
-            .transpose()?;
-        Ok(found.map(|found| found == *version))
+        found
+            .map(|(meta, _)| self.version_of(meta.e_tag, meta.version))
+            .transpose()
     }
 
-    /// Ends a journal that a host has begun after another one had taken over. One that stays has no steps: the next holder
-    /// of the lock sets it aside.
-    async fn take_back(&self, key: &str, version: Version) {
-        let ended = self
-            .put(key, ended_journal(&self.runtime), Condition::Match(version))
-            .await;
-        if let Err(error) = ended {
-            tracing::warn!(%error, key, "a journal that was begun without the lease stays");
+    fn wrong_version(&self) -> Version {
+        match self.versions {
+            Versions::Tag => WRONG_TAG.into(),
+            Versions::Generation => WRONG_GENERATION.into(),
         }
-    }
-}
-
-/// Leases are objects beside the others. No server removes an object only if it has a version: a holder that is suspended between a
-/// check and the removal would remove the lease of its successor.
-#[async_trait]
-impl LeaseRecords for Bucket {
-    async fn read(&self, name: &str) -> Result<Option<Object>> {
-        self.get(&lease_key(name)).await
-    }
-
-    async fn write(&self, name: &str, _mark: &str, record: Bytes, condition: Condition) -> Result<Version> {
-        self.put(&lease_key(name), record, condition).await
-    }
-
-    async fn release(&self, name: &str, _mark: &str, released: Bytes, version: &Version) -> Result<()> {
-        let condition = Condition::Match(Version::clone(version));
-        self.put(&lease_key(name), released, condition).await.map(drop)
-    }
-}
-
-fn lease_key(name: &str) -> String {
-    format!(".pulumi/leases/{name}.json")
-}
-
-#[async_trait]
-impl Store for BucketStore {
-    fn url(&self) -> String {
-        self.bucket.url.clone()
-    }
-
-    async fn get(&self, key: &str) -> Result<Option<Object>> {
-        self.bucket.get(key).await
-    }
-
-    async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
-        self.leases.check(key).await?;
-        let begins_journal = is_begun_journal(key, &bytes);
-        let version = self.bucket.put(key, bytes, condition).await?;
-        if begins_journal && let Err(error) = self.leases.confirm(key).await {
-            self.bucket.take_back(key, version).await;
-            return Err(error);
-        }
-        Ok(version)
-    }
-
-    async fn put_keeping(
-        &self,
-        key: &str,
-        bytes: Bytes,
-        condition: Condition,
-        kept: &str,
-    ) -> Result<Version> {
-        self.leases.check(key).await?;
-        if let Condition::Match(expected) = &condition
-            && self.bucket.has_version(key, expected).await? != Some(true)
-        {
-            return Err(changed(key));
-        }
-        self.bucket.copy(key, kept).await?;
-        self.bucket.put(key, bytes, condition).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
-        self.bucket.list(prefix).await
-    }
-
-    async fn delete(&self, key: &str) -> Result<()> {
-        self.leases.check(key).await?;
-        self.bucket.delete(key).await
-    }
-
-    async fn copy(&self, from: &str, to: &str) -> Result<()> {
-        self.leases.check(to).await?;
-        self.bucket.copy(from, to).await
-    }
-
-    fn rewrite_interval(&self) -> Duration {
-        REWRITE_INTERVAL
-    }
-
-    async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
-        self.check_server().await?;
-        self.leases.take(name, None).await
-    }
-
-    async fn lock_for(&self, name: &str, operation: &str) -> Result<Box<dyn LockGuard>> {
-        self.check_server().await?;
-        self.leases.take(name, Some(operation)).await
-    }
-
-    async fn break_lock(&self, name: &str, owner: &LockOwner) -> Result<bool> {
-        self.leases.break_held(name, owner).await
     }
 }

@@ -17,8 +17,8 @@ use self::{
     server::{Change, Server},
 };
 use super::{
-    Condition, LockGuard, LockOwner, Object, ObjectInfo, Store, StoreSettings, Version, changed, check_key,
-    lease::Leases, not_found,
+    Condition, HostFacts, LockGuard, LockOwner, Object, ObjectInfo, Store, StoreSettings, Version, changed,
+    check_key, lease::Leases, not_found,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -53,7 +53,7 @@ impl PostgresStore {
         let records = Arc::new(LeaseTable(Arc::clone(&server)));
         Ok(Self {
             server,
-            leases: Leases::new(records, runtime.clone(), lease),
+            leases: Leases::new(records, runtime.clone(), lease, &HostFacts::system()),
         })
     }
 

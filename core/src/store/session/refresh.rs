@@ -165,11 +165,16 @@ impl StackSession {
             return Ok(());
         }
         self.refreshed.tried.store(true, Ordering::Release);
-        let Rebase {
-            checkpoint, sequence, ..
-        } = draft.rebase;
+        let checkpoint = draft.rebase.checkpoint.clone();
         head.replace(&self.storage, draft.bytes, checkpoint).await?;
+        let sequence = draft.rebase.sequence;
         self.refreshed.sequence.store(sequence, Ordering::Release);
-        Ok(())
+        match self.journal.shorten(&draft.rebase).await {
+            Err(error) if error.kind() != ErrorKind::Conflict => {
+                tracing::warn!(%error, "the journal could not be shortened; the next refresh tries it again");
+                Ok(())
+            }
+            shortened => shortened,
+        }
     }
 }

@@ -104,10 +104,15 @@ impl Chain {
         let start = lines.len();
         lines.extend_from_slice(b"00000000 ");
         json::to_writer(&mut *lines, document)?;
+        self.end_line(lines, start);
+        Ok(())
+    }
+
+    /// Ends a line that begins at `start` with a place for its checksum.
+    fn end_line(&mut self, lines: &mut Vec<u8>, start: usize) {
         self.last = self.checksum(&lines[start + PREFIX_LEN..]);
         lines[start..start + PREFIX_LEN - 1].copy_from_slice(format!("{:08x}", self.last).as_bytes());
         lines.push(b'\n');
-        Ok(())
     }
 
     /// Returns whether `lines` ends with the line that this chain continues.
@@ -197,6 +202,24 @@ pub(crate) fn encode_entries<E: AsRef<JournalEntry>>(
         )?;
     }
     Ok(lines)
+}
+
+/// Returns the JSON texts of encoded lines.
+pub(crate) fn texts(lines: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let lines = lines.split(|byte| *byte == b'\n');
+    lines.filter_map(|line| line.get(PREFIX_LEN..))
+}
+
+/// Encodes lines again whose JSON texts are known.
+pub(crate) fn encode_texts<'text>(texts: impl Iterator<Item = &'text [u8]>, chain: &mut Chain) -> Vec<u8> {
+    let mut lines = Vec::new();
+    for text in texts {
+        let start = lines.len();
+        lines.extend_from_slice(b"00000000 ");
+        lines.extend_from_slice(text);
+        chain.end_line(&mut lines, start);
+    }
+    lines
 }
 
 /// Encodes the line that announces the checkpoint with all entries, by its hash.

@@ -3,7 +3,7 @@
 use super::{crashes::faulty_storage, *};
 
 /// A resource that a provider manages.
-fn real(name: &str, id: &str) -> Arc<ResourceState> {
+pub(super) fn real(name: &str, id: &str) -> Arc<ResourceState> {
     let mut state = ResourceState::clone(&thing(name));
     state.custom = true;
     state.id = id.into();

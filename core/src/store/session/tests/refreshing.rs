@@ -5,10 +5,13 @@ use std::{sync::Mutex, time::Duration};
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{crashes::*, *};
+use super::{crashes::*, orphans::real, *};
 use crate::{
     runtime::{Clock as _, Spawner, VirtualClock},
-    store::{LockGuard, Object, ObjectInfo, Version},
+    store::{
+        LockGuard, Object, ObjectInfo, Version,
+        numbered::{Removal, with_journals},
+    },
 };
 
 const PREVIOUS: &str = ".pulumi/stacks/shop/dev.json.bak";
@@ -223,5 +226,114 @@ async fn a_checkpoint_is_refreshed_no_more_often_than_the_store_allows() {
     assert!(written.len() >= 4, "{written:?}");
     for pair in written.windows(2) {
         assert!(pair[1] - pair[0] >= Duration::from_secs(1), "{written:?}");
+    }
+}
+
+/// Returns a stack as another process sees it, in a store whose journals consist of numbered objects, which fails at the write `at`.
+/// The store that is returned counts the writes.
+fn numbered(objects: &Arc<dyn Store>, fault: Fault, at: usize) -> (FaultyStore, StackStorage) {
+    let faulty = FaultyStore::new(Arc::clone(objects), fault, at);
+    let counting = faulty.beside(Arc::clone(objects));
+    let store = with_journals(faulty, &runtime(), Removal::Replacement);
+    (counting, storage(&store, "shop/dev"))
+}
+
+#[tokio::test]
+async fn the_objects_of_a_journal_that_a_refreshed_checkpoint_contains_are_removed() {
+    let objects = memory();
+    let (_, stack) = numbered(&objects, Fault::Refused, usize::MAX);
+    stack.create().await.unwrap();
+    let key = stack.name().journal();
+    let (session, journal) = operation(&stack).await.unwrap();
+    begin(&journal, "flight").await;
+    for name in ["a", "b", "c"] {
+        create(&journal, name).await;
+    }
+    let parts = async || objects.list(&format!("{key}.parts/")).await.unwrap().len();
+    let length = async || objects.get(&key).await.unwrap().unwrap().bytes.len();
+    assert!(parts().await >= 6, "each batch is an object");
+    session.refresh(&journal).await.unwrap();
+    assert_eq!(parts().await, 0);
+    let shortened = length().await;
+    for name in ["d", "e"] {
+        create(&journal, name).await;
+        session.refresh(&journal).await.unwrap();
+        assert_eq!(parts().await, 0);
+        assert!(
+            length().await < shortened + 100,
+            "it does not grow with the operation"
+        );
+    }
+    create(&journal, "f").await;
+    drop((session, journal));
+    // Another process goes on after a crash.
+    let (_, other) = numbered(&objects, Fault::Refused, usize::MAX);
+    let loaded = other.load(&Base64Provider).await.unwrap();
+    assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+    let mut found = names(&loaded.snapshot);
+    found.sort_unstable();
+    assert_eq!(found, ["a", "b", "c", "d", "e", "f"]);
+    assert_eq!(loaded.snapshot.pending_operations.len(), 1);
+    drop(operation(&other).await.unwrap());
+    assert!(other.read().await.unwrap().journal.is_none());
+}
+
+#[tokio::test]
+async fn steps_in_flight_of_a_shortened_journal_survive_another_program_s_checkpoint() {
+    let objects = memory();
+    let (_, stack) = numbered(&objects, Fault::Refused, usize::MAX);
+    stack.create().await.unwrap();
+    run(&stack, "before", &mut Vec::new()).await.unwrap();
+    let former = objects.get(CHECKPOINT).await.unwrap().unwrap().bytes;
+    let (session, journal) = operation(&stack).await.unwrap();
+    begin(&journal, "flight").await;
+    create_thing(&journal, real("a", "a-1")).await;
+    session.refresh(&journal).await.unwrap();
+    create_thing(&journal, real("b", "b-1")).await;
+    drop((session, journal));
+    objects.put(CHECKPOINT, former, Condition::Any).await.unwrap();
+    let loaded = stack.load(&Base64Provider).await.unwrap();
+    let pending = &loaded.snapshot.pending_operations;
+    let mut pending: Vec<&str> = pending
+        .iter()
+        .map(|pending| pending.resource.urn.name())
+        .collect();
+    pending.sort_unstable();
+    assert_eq!(pending, ["b", "flight"]);
+    assert_eq!(loaded.warnings.len(), 1);
+}
+
+#[tokio::test]
+async fn operations_on_numbered_objects_that_fail_at_any_write_one_after_another_lose_nothing() {
+    for fault in Fault::ALL {
+        for first in 0..96 {
+            let mut ended = false;
+            for second in 0..96 {
+                let objects = memory();
+                let (_, stack) = numbered(&objects, Fault::Refused, usize::MAX);
+                stack.create().await.unwrap();
+                let case = format!("{fault:?} at writes {first} and {second}");
+                let mut acknowledged = Vec::new();
+                let (one, faulty_once) = numbered(&objects, fault, first);
+                drop(run_refreshing(&faulty_once, ["a", "b"], &mut acknowledged).await);
+                check(&stack, &acknowledged, fault, &case).await;
+                let (two, faulty_twice) = numbered(&objects, fault, second);
+                drop(run_refreshing(&faulty_twice, ["c", "d"], &mut acknowledged).await);
+                check(&stack, &acknowledged, fault, &case).await;
+                run_refreshing(&stack, ["e", "f"], &mut acknowledged)
+                    .await
+                    .unwrap();
+                check(&stack, &acknowledged, fault, &case).await;
+                assert!(stack.read().await.unwrap().journal.is_none(), "{case}");
+                ended = first >= one.writes();
+                if second >= two.writes() {
+                    break;
+                }
+            }
+            if ended {
+                assert!(first >= 15, "{fault:?}: {first} writes");
+                break;
+            }
+        }
     }
 }

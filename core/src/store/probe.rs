@@ -2,61 +2,50 @@
 
 use bytes::Bytes;
 
-use super::{Bucket, Versions};
-use crate::{
-    error::{Error, ErrorKind, Result},
-    store::{Condition, Version},
-};
+use super::{Condition, Objects};
+use crate::error::{Error, ErrorKind, Result};
 
 /// The object whose presence shows that the server was checked. It contains the store's URL: a copy of the bucket elsewhere is checked again.
 const KEY: &str = ".pulumi/leases/checked";
-
-/// A version that no object has.
-const WRONG_TAG: &str = "\"00000000000000000000000000000000\"";
-const WRONG_GENERATION: &str = "1";
 
 /// Checks the server, unless that was done before: creates an object twice, and replaces it by a wrong version.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`] when the server ignores a condition, and those of the requests.
-pub(super) async fn check(bucket: &Bucket) -> Result<()> {
-    let content = Bytes::copy_from_slice(bucket.url.as_bytes());
-    match bucket.get(KEY).await? {
+pub(super) async fn check(objects: &dyn Objects) -> Result<()> {
+    let content = Bytes::copy_from_slice(objects.url().as_bytes());
+    match objects.get(KEY).await? {
         Some(object) if object.bytes == content => return Ok(()),
-        Some(_) => bucket.delete(KEY).await?,
+        Some(_) => objects.delete(KEY).await?,
         None => {}
     }
     // Only its presence is checked until both conditions are known to hold.
     let unchecked = Bytes::from_static(b"unchecked");
-    match bucket.put(KEY, unchecked.clone(), Condition::Absent).await {
+    match objects.put(KEY, unchecked.clone(), Condition::Absent).await {
         Err(error) if error.kind() != ErrorKind::Conflict => return Err(error),
         // Another host checks at the same time.
         Ok(_) | Err(_) => {}
     }
-    refused(bucket, unchecked.clone(), Condition::Absent, "If-None-Match").await?;
-    let wrong = match bucket.versions {
-        Versions::Tag => WRONG_TAG,
-        Versions::Generation => WRONG_GENERATION,
-    };
+    refused(objects, unchecked.clone(), Condition::Absent, "If-None-Match").await?;
     refused(
-        bucket,
+        objects,
         unchecked,
-        Condition::Match(Version::from(wrong)),
+        Condition::Match(objects.wrong_version()),
         "If-Match",
     )
     .await?;
-    bucket.put(KEY, content, Condition::Any).await.map(drop)
+    objects.put(KEY, content, Condition::Any).await.map(drop)
 }
 
-async fn refused(bucket: &Bucket, bytes: Bytes, condition: Condition, name: &str) -> Result<()> {
-    match bucket.put(KEY, bytes, condition).await {
+async fn refused(objects: &dyn Objects, bytes: Bytes, condition: Condition, name: &str) -> Result<()> {
+    match objects.put(KEY, bytes, condition).await {
         Err(error) if error.kind() == ErrorKind::Conflict => Ok(()),
         Err(error) => Err(error),
         Ok(_) => {
-            bucket.delete(KEY).await?;
+            objects.delete(KEY).await?;
             let text = format!(
                 "the server of {} ignores the condition {name} of writes: two hosts could change a stack at once",
-                bucket.url
+                objects.url()
             );
             Err(Error::invalid(text)
                 .with_hint("use a server that honours it, or allow the store to be used without this protection (`allow_unfenced`)"))
