@@ -75,7 +75,7 @@ async function deployed(/** @type {auto.Stack} */ stack, /** @type {number} */ n
         result: summary.result,
         outputs: Object.fromEntries(Object.entries(outputs).map(([name, { value }]) => [name, value])),
         marks: [output, stdout, JSON.stringify(events), JSON.stringify(deployment)].map(marks),
-        messages: events.flatMap(({ diagnosticEvent }) => (diagnosticEvent?.message.includes("the program") ? [diagnosticEvent.message.trim()] : [])),
+        messages: events.flatMap(({ diagnosticEvent }) => (/the program m\d+x/.test(diagnosticEvent?.message) ? [diagnosticEvent.message.trim()] : [])),
         stacks: [...new Set(JSON.stringify(events).match(/urn:pulumi:dev-\d+::/g))],
         sequences: events.every(({ sequence }, index) => sequence === index),
         things: things.map(({ urn, inputs }) => [urn, inputs.size]),

@@ -29,6 +29,8 @@ pub(super) const CHECKPOINT_ENDINGS: [&str; 3] = [".json", ".json.gz", ".json.zs
 
 /// The ending of the key under which the previous content of an object is kept.
 pub(super) const BACKUP_ENDING: &str = ".bak";
+/// The ending of the note of a move of resources.
+pub(super) const MOVING_ENDING: &str = ".moving";
 
 /// The name of a stack in a store: its project and its own name.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -130,7 +132,7 @@ impl StackName {
 
     /// Returns the key of the note about a move of resources that has begun.
     pub(super) fn moving(&self) -> String {
-        format!(".pulumi/journals/{self}.moving")
+        format!(".pulumi/journals/{self}{MOVING_ENDING}")
     }
 
     /// Returns the prefix of the keys of journals that were set aside.

@@ -176,7 +176,7 @@ impl Disk {
                 .map_err(|error| failure("syncing", &path, error))
                 .and_then(|()| sync_folder(&path))
             {
-                tracing::debug!(%error, "a lock is not durable");
+                tracing::debug!(%error, "a lock, or the removal of a note, is not durable");
             }
         }));
         Ok(())
@@ -325,7 +325,7 @@ impl Disk {
         if let Err(error) = sidecar::remove(&path) {
             tracing::debug!(%error, "the sidecar of a removed object remains");
         }
-        self.sync_name(path, Durability::of(key))
+        self.sync_name(path, Durability::of_removal(key))
     }
 }
 

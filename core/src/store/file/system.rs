@@ -84,6 +84,14 @@ impl Durability {
             Self::Now
         }
     }
+
+    /// Returns that of a removal: a note of a move that is there again after a power failure is settled as it would have been before.
+    pub(super) fn of_removal(key: &str) -> Self {
+        match key.ends_with(layout::MOVING_ENDING) {
+            true => Self::Later,
+            false => Self::of(key),
+        }
+    }
 }
 
 /// Creates the folder of `path`; `durability` is that of the new names.
