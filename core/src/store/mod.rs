@@ -288,7 +288,7 @@ async fn repeated<F: Future<Output = Result<()>>>(
     for attempt in 1..RELEASE_ATTEMPTS {
         match release().await {
             Err(error) if error.kind() == ErrorKind::Unavailable => {
-                tracing::debug!(%error, "a release failed")
+                tracing::debug!(%error, "a release failed");
             }
             released => return released,
         }
