@@ -10,7 +10,6 @@ use stackwright::{
     config::Config,
     runtime::Runtime,
     secrets::{Base64Provider, CallbackProvider, PassphraseProvider, SecretsProvider},
-    store,
 };
 use stackwright_project::open_stack;
 use tokio::sync::{Mutex, mpsc};
