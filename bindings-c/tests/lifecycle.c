@@ -114,6 +114,9 @@ static void a_stack_runs_through_all_operations(void)
         expect_at(result, "/dryRun", "true");
         expect_at(result, "/records/0/kind", "\"changed\"");
         sw_bytes_free(result);
+        OK(sw_stack_resource(stack, sw_text("urn:pulumi:dev::shop::pulumi:pulumi:Stack::shop-dev"), false, &result, &error));
+        expect_at(result, "/type", "\"pulumi:pulumi:Stack\"");
+        sw_bytes_free(result);
         OK(sw_stack_edit(stack, sw_text("{\"repair\": {}}"), NULL, &error));
         if (derives_keys()) {
             OK(sw_stack_edit(stack, sw_text("{\"changeSecrets\": {\"passphrase\": \"next\"}, \"dryRun\": true}"), &result, &error));
