@@ -846,6 +846,8 @@ typedef struct sw_engine_options_t {
   /**
    * JSON: an object with these members, of which only the store is required.
    *
+   * - `allowUnfenced` (boolean): Allows a bucket whose server ignores the conditions of writes, which is refused
+   *   otherwise: nothing keeps two hosts from changing a stack at once then.
    * - `baseDirectory` (string): The folder against which relative folders of the store are resolved; the working
    *   directory when left out.
    * - `nestedSecrets` (boolean): Keeps secrets at any depth; true when left out. An input or output is then secret
@@ -1920,9 +1922,6 @@ sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation
  * Waits for the next lines that show the operation to a reader: a text of whole lines, which ends with a newline; null after the
  * last one. Secrets are masked. Lines and events are pulled independently: what is pulled first has all from the beginning, the other
  * what is still to come. One call at a time: another gets `SW_STATUS_MISUSE`.
- *
- * # Safety
- * `operation` must be null or alive, `output` writable, `error` null or writable.
  */
 sw_status_t sw_operation_next_output(const struct sw_operation_t *operation,
                                      struct sw_bytes_t **output,
@@ -1930,9 +1929,6 @@ sw_status_t sw_operation_next_output(const struct sw_operation_t *operation,
 
 /**
  * Gets the next lines as `sw_operation_next_output` does, with a callback; its result has no data after the last one.
- *
- * # Safety
- * `operation` must be null or alive, `error` null or writable.
  */
 sw_status_t sw_operation_next_output_async(const struct sw_operation_t *operation,
                                            sw_callback_t callback,
@@ -2151,6 +2147,16 @@ sw_status_t sw_engine_create_or_select_stack(const struct sw_engine_t *engine,
 sw_status_t sw_stack_unlock(const struct sw_stack_t *stack,
                             size_t *count,
                             struct sw_error_t **error);
+
+/**
+ * Removes the locks of one owner, `user@host` or `user@host:process` as the error of a locked stack names it, and sets `count` (which
+ * may be null) to their number. In a bucket or a database the owner loses its lease, too, so that an operation which still runs writes
+ * no more.
+ */
+sw_status_t sw_stack_break_lock(const struct sw_stack_t *stack,
+                                struct sw_bytes_view_t owner,
+                                size_t *count,
+                                struct sw_error_t **error);
 
 /**
  * Removes the stack and its history from the store. A stack with resources is only removed with `force`.
@@ -2394,8 +2400,9 @@ sw_status_t sw_stack_forget_pending(const struct sw_stack_t *stack,
  *   for all suggestions with a confidence of at least 0.7, or a list of moves, each with the recorded URN and the new
  *   one. A list can have suggestions that are less probable, and moves that nothing suggests: the update must delete
  *   the one and create the other. The update is previewed first to find the moves, so that the program runs twice;
- *   with `true` once more where further moves can show when others are applied. The result lists the suggestions that
- *   were not accepted, too. A move that does not fit (any more) is refused before anything changes.
+ *   with `true` again, eight times at most, where further moves can show when others are applied. The result lists
+ *   the suggestions that were not accepted, too. A move that does not fit (any more) is refused before anything
+ *   changes.
  * - `allowEmpty` (boolean): Whether an update may delete every resource because its program registered none (the
  *   stack and default providers do not count). Without it such an update is refused before anything is deleted, and a
  *   preview warns: most often the program is a module that an earlier operation has imported already, so that it does
@@ -2482,6 +2489,9 @@ sw_status_t sw_stack_forget_pending(const struct sw_stack_t *stack,
  * - `useLegacyDiff` (boolean): Compares inputs before providers are called for a diff.
  * - `useLegacyRefreshDiff` (boolean): A refresh reports the differences of outputs, without calling providers for a
  *   diff.
+ * - `waitForLock` (number): How long the operation waits for the stack while another one has locked it, in seconds.
+ *   Left out, it fails at once. The error, of the kind `conflict`, names the host, the process, the user and the
+ *   operation of the holder. A preview does not lock the stack.
  * - `waitsForRegistrations` (boolean): Calls of every provider may wait for the effect of a later registration or
  *   step. Left out, that holds for providers and plugins that declare it. When all calls that `parallel` allows stand
  *   still while others queue, some of them no longer count, so that more than `parallel` run.

@@ -130,6 +130,7 @@ export const PLUGINS_MEMBERS = [
 
 /** The names of the members of EngineSettings. */
 export const ENGINE_SETTINGS_MEMBERS = [
+    "allowUnfenced",
     "baseDirectory",
     "nestedSecrets",
     "passphrase",
@@ -254,9 +255,9 @@ export interface OperationOptions {
      * Moves that an update, or a preview of one, applies as aliases: `true` for all suggestions with a confidence of
      * at least 0.7, or a list of moves, each with the recorded URN and the new one. A list can have suggestions that
      * are less probable, and moves that nothing suggests: the update must delete the one and create the other. The
-     * update is previewed first to find the moves, so that the program runs twice; with `true` once more where
-     * further moves can show when others are applied. The result lists the suggestions that were not accepted, too. A
-     * move that does not fit (any more) is refused before anything changes.
+     * update is previewed first to find the moves, so that the program runs twice; with `true` again, eight times at
+     * most, where further moves can show when others are applied. The result lists the suggestions that were not
+     * accepted, too. A move that does not fit (any more) is refused before anything changes.
      */
     acceptMoves?: boolean | readonly Pick<SuggestedMove, "oldUrn" | "newUrn">[];
     /**
@@ -407,6 +408,12 @@ export interface OperationOptions {
     useLegacyDiff?: boolean;
     /** A refresh reports the differences of outputs, without calling providers for a diff. */
     useLegacyRefreshDiff?: boolean;
+    /**
+     * How long the operation waits for the stack while another one has locked it, in seconds. Left out, it fails at
+     * once. The error, of the kind `conflict`, names the host, the process, the user and the operation of the holder.
+     * A preview does not lock the stack.
+     */
+    waitForLock?: number;
     /**
      * Calls of every provider may wait for the effect of a later registration or step. Left out, that holds for
      * providers and plugins that declare it. When all calls that `parallel` allows stand still while others queue,

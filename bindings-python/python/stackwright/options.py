@@ -53,9 +53,9 @@ class OperationOptions(TypedDict, total=False):
       one, applies as aliases: ``True`` for all suggestions with a confidence of at least 0.7, or a list of moves,
       each with the recorded URN and the new one. A list can have suggestions that are less probable, and moves that
       nothing suggests: the update must delete the one and create the other. The update is previewed first to find the
-      moves, so that the program runs twice; with ``True`` once more where further moves can show when others are
-      applied. The result lists the suggestions that were not accepted, too. A move that does not fit (any more) is
-      refused before anything changes.
+      moves, so that the program runs twice; with ``True`` again, eight times at most, where further moves can show
+      when others are applied. The result lists the suggestions that were not accepted, too. A move that does not fit
+      (any more) is refused before anything changes.
     - ``allow_empty`` (bool): Whether an update may delete every resource because its program registered none (the
       stack and default providers do not count). Without it such an update is refused before anything is deleted, and
       a preview warns: most often the program is a module that an earlier operation has imported already, so that it
@@ -144,6 +144,9 @@ class OperationOptions(TypedDict, total=False):
     - ``use_legacy_diff`` (bool): Compares inputs before providers are called for a diff.
     - ``use_legacy_refresh_diff`` (bool): A refresh reports the differences of outputs, without calling providers for
       a diff.
+    - ``wait_for_lock`` (float): How long the operation waits for the stack while another one has locked it, in
+      seconds. Left out, it fails at once. The error, of the kind ``conflict``, names the host, the process, the user
+      and the operation of the holder. A preview does not lock the stack.
     - ``waits_for_registrations`` (bool): Calls of every provider may wait for the effect of a later registration or
       step. Left out, that holds for providers and plugins that declare it. When all calls that ``parallel`` allows
       stand still while others queue, some of them no longer count, so that more than ``parallel`` run.
@@ -189,6 +192,7 @@ class OperationOptions(TypedDict, total=False):
     timeout: float
     use_legacy_diff: bool
     use_legacy_refresh_diff: bool
+    wait_for_lock: float
     waits_for_registrations: bool
 
 
