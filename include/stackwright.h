@@ -846,6 +846,8 @@ typedef struct sw_engine_options_t {
   /**
    * JSON: an object with these members, of which only the store is required.
    *
+   * - `allowUnfenced` (boolean): Allows a bucket whose server ignores the conditions of writes, which is refused
+   *   otherwise: nothing keeps two hosts from changing a stack at once then.
    * - `baseDirectory` (string): The folder against which relative folders of the store are resolved; the working
    *   directory when left out.
    * - `nestedSecrets` (boolean): Keeps secrets at any depth; true when left out. An input or output is then secret
@@ -2130,6 +2132,16 @@ sw_status_t sw_stack_unlock(const struct sw_stack_t *stack,
                             struct sw_error_t **error);
 
 /**
+ * Removes the locks of one owner, `user@host` or `user@host:process` as the error of a locked stack names it, and sets `count` (which
+ * may be null) to their number. In a bucket or a database the owner loses its lease, too, so that an operation which still runs writes
+ * no more.
+ */
+sw_status_t sw_stack_break_lock(const struct sw_stack_t *stack,
+                                struct sw_bytes_view_t owner,
+                                size_t *count,
+                                struct sw_error_t **error);
+
+/**
  * Removes the stack and its history from the store. A stack with resources is only removed with `force`.
  */
 sw_status_t sw_stack_remove(const struct sw_stack_t *stack, bool force, struct sw_error_t **error);
@@ -2459,6 +2471,9 @@ sw_status_t sw_stack_forget_pending(const struct sw_stack_t *stack,
  * - `useLegacyDiff` (boolean): Compares inputs before providers are called for a diff.
  * - `useLegacyRefreshDiff` (boolean): A refresh reports the differences of outputs, without calling providers for a
  *   diff.
+ * - `waitForLock` (number): How long the operation waits for the stack while another one has locked it, in seconds.
+ *   Left out, it fails at once. The error, of the kind `conflict`, names the host, the process, the user and the
+ *   operation of the holder. A preview does not lock the stack.
  * - `waitsForRegistrations` (boolean): Calls of every provider may wait for the effect of a later registration or
  *   step. Left out, that holds for providers and plugins that declare it. When all calls that `parallel` allows stand
  *   still while others queue, some of them no longer count, so that more than `parallel` run.

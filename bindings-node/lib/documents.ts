@@ -130,6 +130,7 @@ export const PLUGINS_MEMBERS = [
 
 /** The names of the members of EngineSettings. */
 export const ENGINE_SETTINGS_MEMBERS = [
+    "allowUnfenced",
     "baseDirectory",
     "nestedSecrets",
     "passphrase",
@@ -407,6 +408,12 @@ export interface OperationOptions {
     useLegacyDiff?: boolean;
     /** A refresh reports the differences of outputs, without calling providers for a diff. */
     useLegacyRefreshDiff?: boolean;
+    /**
+     * How long the operation waits for the stack while another one has locked it, in seconds. Left out, it fails at
+     * once. The error, of the kind `conflict`, names the host, the process, the user and the operation of the holder.
+     * A preview does not lock the stack.
+     */
+    waitForLock?: number;
     /**
      * Calls of every provider may wait for the effect of a later registration or step. Left out, that holds for
      * providers and plugins that declare it. When all calls that `parallel` allows stand still while others queue,

@@ -144,6 +144,9 @@ class OperationOptions(TypedDict, total=False):
     - ``use_legacy_diff`` (bool): Compares inputs before providers are called for a diff.
     - ``use_legacy_refresh_diff`` (bool): A refresh reports the differences of outputs, without calling providers for
       a diff.
+    - ``wait_for_lock`` (float): How long the operation waits for the stack while another one has locked it, in
+      seconds. Left out, it fails at once. The error, of the kind ``conflict``, names the host, the process, the user
+      and the operation of the holder. A preview does not lock the stack.
     - ``waits_for_registrations`` (bool): Calls of every provider may wait for the effect of a later registration or
       step. Left out, that holds for providers and plugins that declare it. When all calls that ``parallel`` allows
       stand still while others queue, some of them no longer count, so that more than ``parallel`` run.
@@ -189,6 +192,7 @@ class OperationOptions(TypedDict, total=False):
     timeout: float
     use_legacy_diff: bool
     use_legacy_refresh_diff: bool
+    wait_for_lock: float
     waits_for_registrations: bool
 
 
