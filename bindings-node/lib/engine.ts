@@ -90,6 +90,11 @@ export interface EngineOptions {
      */
     trustedPeers?: readonly number[];
     /**
+     * Allows a bucket whose server ignores the conditions of writes, which is refused otherwise: nothing keeps two hosts from changing
+     * a stack at once then.
+     */
+    allowUnfenced?: boolean;
+    /**
      * Keeps secrets at any depth, unless it is false: an input or output is secret when it is at or below the path of a secret
      * input, also where its provider returns it without the mark. With false, outputs are marked by the names of secret
      * inputs at the top level only, as in the reference engine.

@@ -122,6 +122,8 @@ class Engine:
         :data:`stackwright.Autonamer`.
     :param trusted_peers: Numbers of the users whose processes may be at the other end of connections on loopback, beside those
         of the own user and of root: for providers and policy packs that the host runs as another user.
+    :param allow_unfenced: Allows a bucket whose server ignores the conditions of writes, which is refused otherwise: nothing keeps
+        two hosts from changing a stack at once then.
     :param nested_secrets: Keeps secrets at any depth: an input or output is secret when it is at or below the path of a secret
         input, also where its provider returns it without the mark. With ``False``, outputs are marked by the names of secret
         inputs at the top level only, as in the reference engine.
@@ -146,6 +148,7 @@ class Engine:
         fetch: Fetch | None = None,
         autonamer: Autonamer | None = None,
         trusted_peers: Sequence[int] = (),
+        allow_unfenced: bool = False,
         nested_secrets: bool = True,
         base_directory: str | os.PathLike[str] | None = None,
         threads: int = 2,
@@ -164,6 +167,7 @@ class Engine:
                 "passphrase": passphrase,
                 "base_directory": _path_text(base_directory),
                 "plugins": plugin_settings(Plugins() if plugins is None else plugins),
+                "allow_unfenced": allow_unfenced,
                 "nested_secrets": nested_secrets,
                 "trusted_peers": list(trusted_peers) if isinstance(trusted_peers, (tuple, set, frozenset)) else trusted_peers,
             }
