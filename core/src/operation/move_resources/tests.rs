@@ -255,55 +255,6 @@ async fn a_move_between_two_stores_is_finished_from_either_side() {
     }
 }
 
-/// A bucket, as each process that opens it has it.
-struct Bucket(Arc<dyn Store>);
-
-#[async_trait]
-impl Store for Bucket {
-    fn url(&self) -> String {
-        "s3://states".to_owned()
-    }
-
-    async fn get(&self, key: &str) -> Result<Option<Object>> {
-        self.0.get(key).await
-    }
-
-    async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
-        self.0.put(key, bytes, condition).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
-        self.0.list(prefix).await
-    }
-
-    async fn delete(&self, key: &str) -> Result<()> {
-        self.0.delete(key).await
-    }
-
-    async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
-        self.0.lock(name).await
-    }
-}
-
-#[tokio::test]
-async fn a_move_between_two_engines_on_one_bucket_is_finished_from_either_side() {
-    for (opened, other) in [(FROM, TO), (TO, FROM)] {
-        for fault in [Fault::DeathBefore, Fault::DeathAfter] {
-            for at in 0..6 {
-                let memory: Arc<dyn Store> = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
-                let bucket = || Arc::new(Bucket(Arc::clone(&memory))) as Arc<dyn Store>;
-                let case = Case::of(bucket(), bucket()).await;
-                drop(case.move_with(fault, at).await);
-                case.break_locks().await;
-                let place = format!("{fault:?} at {at}, then {opened}");
-                drop(case.open(opened).await.unwrap());
-                case.has_moved([opened, other], &place).await;
-                assert_eq!(case.notes().await, 0, "{place}");
-            }
-        }
-    }
-}
-
 #[tokio::test]
 async fn a_move_into_memory_warns_that_its_state_ends_with_the_process() {
     let folder = tempfile::tempdir().unwrap();

@@ -27,15 +27,6 @@ const MAX_NAMED: usize = 20;
 
 /// The beginning of the URLs of stores in folders.
 const FILE_URL: &str = "file://";
-/// The beginnings of the URLs that name the same store in every process.
-const SHARED_URLS: [&str; 6] = [
-    FILE_URL,
-    "s3://",
-    "gs://",
-    "azblob://",
-    "postgres://",
-    "postgresql://",
-];
 /// The URL of every store in memory.
 const MEMORY_URL: &str = "memory://";
 
@@ -409,18 +400,14 @@ async fn is_absent(storage: &StackStorage) -> Result<bool> {
     Ok(!storage.exists().await? && storage.store.list(STACKS).await?.is_empty())
 }
 
-/// Returns whether two stacks are in one store. Each store in memory is another one, and so can be each of the host's own.
+/// Returns whether two stacks are in one store. Each store in memory is another one, and of buckets and databases the environment can
+/// decide what a URL names.
 pub(crate) fn is_one_store(one: &StackStorage, other: &StackStorage) -> bool {
     let (one, other) = (&one.store, &other.store);
-    Arc::ptr_eq(one, other) || (one.url() == other.url() && names_one_store(&one.url()))
+    Arc::ptr_eq(one, other) || (one.url().starts_with(FILE_URL) && one.url() == other.url())
 }
 
 /// Returns whether a stack ends with the process.
 pub(crate) fn is_in_memory(storage: &StackStorage) -> bool {
     storage.store.url() == MEMORY_URL
-}
-
-/// Returns whether all stores with this URL are one.
-fn names_one_store(url: &str) -> bool {
-    SHARED_URLS.iter().any(|beginning| url.starts_with(beginning))
 }
