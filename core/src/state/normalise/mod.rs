@@ -72,10 +72,12 @@ impl Renames {
 
     /// Adds the children of parents whose type changed: a URN contains the types of its parents.
     ///
-    /// One level only, as in the reference engine, and never to a URN that exists.
+    /// One level only, as in the reference engine, and never to a URN that exists. An old copy has the URN of its successor, and the
+    /// successor's parent decides.
     fn add_children(&mut self, records: &[Arc<ResourceState>]) {
         let mut children = Vec::new();
         let mut taken = None;
+        let mut live = None;
         for record in records {
             let Some(parent) = record.parent.as_ref().and_then(|parent| self.0.get(parent)) else {
                 continue;
@@ -91,14 +93,24 @@ impl Renames {
             if implied == *own || self.0.contains_key(own) {
                 continue;
             }
-            let taken = taken
-                .get_or_insert_with(|| records.iter().map(|record| &record.urn).collect::<FxHashSet<_>>());
+            let mut is_succeeded = || {
+                let live = live.get_or_insert_with(|| urns(records.iter().filter(|record| !record.delete)));
+                live.contains(own)
+            };
+            if record.delete && is_succeeded() {
+                continue;
+            }
+            let taken = taken.get_or_insert_with(|| urns(records.iter()));
             if !taken.contains(&implied) {
                 children.push((own.clone(), implied));
             }
         }
         self.0.extend(children);
     }
+}
+
+fn urns<'a>(records: impl Iterator<Item = &'a Arc<ResourceState>>) -> FxHashSet<&'a Urn> {
+    records.map(|record| &record.urn).collect()
 }
 
 #[cfg(test)]

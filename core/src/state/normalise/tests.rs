@@ -49,6 +49,25 @@ fn references_to_a_former_name_follow_and_children_of_a_former_type_are_renamed(
     assert_eq!(state.resources[2].view_of.as_ref(), Some(&new));
 }
 
+/// The copy is still below the parent of a former type, which its successor has left.
+#[test]
+fn an_old_copy_below_a_renamed_parent_does_not_rename_its_successor() {
+    let former = Urn::new("d", "p", "", "a:i:Old", "x");
+    let left = Urn::new("d", "p", "", "a:i:Child", "c");
+    let copy = ResourceState {
+        parent: Some(former.clone()),
+        delete: true,
+        ..component(&left)
+    };
+    let parent = ResourceState {
+        aliases: vec![former],
+        ..component(&Urn::new("d", "p", "", "a:i:New", "x"))
+    };
+    let mut state = snapshot(vec![parent, component(&left), copy]);
+    normalise(&mut state).unwrap();
+    assert_eq!([&state.resources[1].urn, &state.resources[2].urn], [&left, &left]);
+}
+
 #[test]
 fn provider_references_follow_their_provider_s_new_name() {
     let old = Urn::new("d", "p", "", "pulumi:providers:t", "old");

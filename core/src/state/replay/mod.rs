@@ -17,6 +17,7 @@ use crate::{
         ciphertext, rebase::Rebase, rebuild,
     },
     step::StepOp,
+    urn::Urn,
 };
 
 use places::Place;
@@ -45,6 +46,9 @@ pub struct JournalReplay {
     /// The position of each record. Those of the base that never moved have no entry.
     places: FxHashMap<StateId, Place>,
     begun: BTreeMap<OperationId, PendingOperation>,
+    /// By record, the URN of the one that it has replaced, where that is none of its aliases: a checkpoint in the middle of an operation
+    /// names children of moved parents by other URNs than the engine does.
+    replaced: FxHashMap<StateId, Urn>,
     /// The extensions that are not in the base.
     extensions: Extensions,
     /// True once a refresh has removed a record to which dependents may still refer.
@@ -74,6 +78,7 @@ impl JournalReplay {
             new: Vec::new(),
             places: FxHashMap::default(),
             begun: BTreeMap::new(),
+            replaced: FxHashMap::default(),
             extensions: Extensions::default(),
             has_dangling: false,
             settled: Settled::default(),
@@ -301,6 +306,13 @@ impl JournalReplay {
             self.mark(*id, *mark);
         }
         let Some(new) = new else { return };
+        let replaced = old.as_ref().or_else(|| self.get(marked.first()?.0));
+        if let Some(urn) = replaced.map(|state| state.urn.clone())
+            && urn != new.state.urn
+            && !new.state.aliases.contains(&urn)
+        {
+            self.replaced.insert(new.id, urn);
+        }
         if let Some(old) = &old {
             ciphertext::adopt(old, &new.state);
         }

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use super::JournalReplay;
 use crate::{
     error::Result,
     resource::{PendingOperation, ResourceState},
     state::{Rebase, Snapshot, StateId, StateRef, graph, integrity, normalise::normalise, rebuild},
+    urn::Urn,
 };
 
 /// The metadata key of a snapshot that was written although it was invalid.
@@ -80,7 +83,8 @@ impl JournalReplay {
     }
 
     fn ordered_snapshot(&self, pending: Vec<PendingOperation>) -> Result<OrderedSnapshot> {
-        let records = self.repaired_records();
+        let mut records = self.repaired_records();
+        self.add_replaced(&mut records);
         let mut identities: Vec<_> = records.iter().map(|record| record.id).collect();
         let mut snapshot = Snapshot {
             resources: records.into_iter().map(|record| record.state).collect(),
@@ -117,6 +121,22 @@ impl JournalReplay {
         };
         self.extensions.add_to(&mut snapshot);
         snapshot
+    }
+
+    /// Makes the URNs of replaced records aliases of their successors, so that references to these follow.
+    fn add_replaced(&self, records: &mut [StateRef]) {
+        if self.replaced.is_empty() {
+            return;
+        }
+        let live = records.iter().filter(|record| !record.state.delete);
+        let taken: FxHashSet<Urn> = live.map(|record| record.state.urn.clone()).collect();
+        for record in records {
+            if let Some(former) = self.replaced.get(&record.id)
+                && !taken.contains(former)
+            {
+                Arc::make_mut(&mut record.state).aliases.push(former.clone());
+            }
+        }
     }
 
     fn repaired_records(&self) -> Vec<StateRef> {

@@ -39,6 +39,17 @@ fn record(name: &str, component: bool) -> ResourceState {
     state
 }
 
+/// The URN of a resource below a parent.
+fn below(parent: &Urn, state: &ResourceState) -> Urn {
+    Urn::new(
+        "dev",
+        "shop",
+        parent.qualified_type(),
+        state.resource_type.as_str(),
+        state.urn.name(),
+    )
+}
+
 fn provider() -> ResourceState {
     let mut state = ResourceState::new(provider_urn(), "pulumi:providers:pkg".into(), true);
     state.id = PROVIDER_ID.into();
@@ -122,7 +133,9 @@ impl Play {
         }
         if !self.components.is_empty() && self.chance(40) {
             let place = self.random.random_range(0..self.components.len());
-            state.parent = Some(self.components[place].clone());
+            let parent = self.components[place].clone();
+            state.urn = below(&parent, &state);
+            state.parent = Some(parent);
         }
         if self.chance(50) {
             let size = f64::from(self.random.random::<u32>() % 3);
@@ -209,6 +222,14 @@ impl Play {
             .cloned()
     }
 
+    /// Returns the record with a name, at any parent.
+    fn find_named(&self, name: &str) -> Option<StateRef> {
+        self.replay
+            .records()
+            .find(|record| record.state.urn.name() == name && !record.state.delete)
+            .cloned()
+    }
+
     fn refresh(&mut self) {
         let mut records: Vec<_> = self.replay.records().cloned().collect();
         while !records.is_empty() {
@@ -254,13 +275,16 @@ impl Play {
 
     fn register(&mut self, name: &str, component: bool) {
         let mut goal = self.goal(name, component);
-        let mut old = self.find(&goal.urn);
+        // A resource with another parent has its former URN as alias, as has a renamed one.
+        let mut old = self.find(&goal.urn).or_else(|| self.find_named(name));
         if self.chance(15) {
-            // A rename, with the former name as alias.
-            let former = goal.urn.clone();
             goal = self.goal(&format!("{name}-renamed"), component);
-            goal.aliases = vec![former];
-            old = self.find(&goal.urn).or(old);
+            old = self.find_named(goal.urn.name()).or(old);
+        }
+        if let Some(former) = &old
+            && former.state.urn != goal.urn
+        {
+            goal.aliases = vec![former.state.urn.clone()];
         }
         match old {
             None => {
@@ -314,7 +338,10 @@ impl Play {
                     let mut kept = (*old.state).clone();
                     kept.urn = goal.urn.clone();
                     kept.aliases.clone_from(&goal.aliases);
-                    let mut ready = true;
+                    let mut ready = match &kept.parent {
+                        Some(parent) => below(parent, &kept) == goal.urn,
+                        None => urn(kept.urn.name(), kept.resource_type.as_str()) == goal.urn,
+                    };
                     kept.for_each_dependency(|urn| ready &= self.registered.contains(urn));
                     if ready {
                         kept.options.ignore_changes = vec!["size".to_owned()];
@@ -494,6 +521,49 @@ proptest! {
             prop_assert_eq!(identities(&from_whole), identities(&from_resumed));
             prop_assert_eq!(&from_whole.pending_operations, &from_resumed.pending_operations);
         }
+    }
+}
+
+/// A component moves below another one, and its child out of it: in the checkpoint between both, the child has a URN that no alias names.
+#[test]
+fn a_reference_to_a_child_that_leaves_a_moved_parent_survives_a_refreshed_checkpoint() {
+    let mut child = record("child", false);
+    let parent = record("parent", true);
+    child.urn = below(&parent.urn, &child);
+    child.parent = Some(parent.urn.clone());
+    let mut user = record("user", false);
+    user.dependencies = vec![child.urn.clone()];
+    let resources = [
+        provider(),
+        record("outer", true),
+        parent.clone(),
+        child.clone(),
+        user,
+    ]
+    .map(Arc::new);
+    let base = Snapshot {
+        resources: resources.into(),
+        ..Snapshot::default()
+    };
+    let mut moved = parent.clone();
+    moved.parent = Some(urn("outer", "shop:index:Box"));
+    moved.urn = below(&urn("outer", "shop:index:Box"), &parent);
+    moved.aliases = vec![parent.urn];
+    let mut left = record("child", false);
+    left.aliases = vec![child.urn];
+    let mut replay = JournalReplay::new(base);
+    replay.apply(&entry(0, 1, same(2, moved, false))).unwrap();
+    let (checkpoint, rebase) = replay.to_rebase(1).unwrap();
+    let mut resumed = JournalReplay::resume(checkpoint, &rebase).unwrap();
+    for replay in [&mut replay, &mut resumed] {
+        replay.apply(&entry(1, 2, same(3, left.clone(), false))).unwrap();
+        let snapshot = replay.to_valid_snapshot().unwrap();
+        let user = snapshot
+            .resources
+            .iter()
+            .find(|record| record.urn.name() == "user")
+            .unwrap();
+        assert_eq!(user.dependencies, [left.urn.clone()]);
     }
 }
 
