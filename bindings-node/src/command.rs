@@ -10,6 +10,7 @@ use napi_derive::napi;
 use stackwright::{
     Error, Language,
     binding::{self, PluginDocument},
+    runtime::in_place,
 };
 use stackwright_command::{Cancellation, Invocation};
 use tokio::{
@@ -113,14 +114,16 @@ impl Command {
             ..Invocation::new(arguments, directory)
         };
         let command = self.command.clone();
-        self.shared.spawn(async move {
-            let code = command.run(invocation).await;
+        let handle = handle(&self.shared);
+        // One change of threads instead of one for each file.
+        drop(self.shared.handle().spawn_blocking(move || {
+            let code = handle.block_on(in_place(command.run(invocation)));
             drop(sender.send(CommandOutput {
                 text: None,
                 is_error: false,
                 code: Some(code),
             }));
-        });
+        }));
         CommandRun {
             receiver: Arc::new(Mutex::new(receiver)),
             cancellation,

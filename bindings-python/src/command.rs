@@ -2,20 +2,22 @@
 
 use std::{
     collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
-    sync::{
-        Arc,
-        mpsc::{self, RecvTimeoutError},
-    },
+    sync::Arc,
+    thread,
     time::Duration,
 };
 
+use futures::future::BoxFuture;
 use pyo3::{prelude::*, types::PyDict};
 use stackwright::{
     Error, Language,
     binding::{self, PluginDocument},
+    runtime::in_place,
 };
 use stackwright_command::{Cancellation, Invocation};
+use tokio::{runtime::Handle, sync::mpsc};
 
 use crate::{
     engine::Engine,
@@ -36,12 +38,56 @@ const THREADS: usize = 2;
 /// How long the calling thread waits before it looks for signals of the process.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What a running invocation sends to the calling thread.
-enum Message {
-    /// Whole lines, for standard output or standard error.
-    Text { is_error: bool, text: String },
-    /// The exit code.
+/// Whole lines for standard output or standard error.
+struct Lines {
+    is_error: bool,
+    text: String,
+}
+
+/// What the calling thread does next.
+enum Event {
+    Wrote(Lines),
+    /// The invocation has ended with an exit code.
     Ended(i32),
+    /// It is time to look for signals.
+    Tick,
+    /// The runtime has ended.
+    Abandoned,
+}
+
+/// An invocation that the calling thread works on.
+struct Running {
+    handle: Handle,
+    invocation: BoxFuture<'static, i32>,
+    lines: mpsc::UnboundedReceiver<Lines>,
+}
+
+impl Running {
+    /// Works on the invocation until the calling thread has something to do. Lines come before the end.
+    fn next(&mut self) -> Event {
+        let next = || {
+            self.handle.block_on(async {
+                tokio::select! {
+                    biased;
+                    Some(lines) = self.lines.recv() => Event::Wrote(lines),
+                    code = &mut self.invocation => Event::Ended(code),
+                    () = tokio::time::sleep(SIGNAL_INTERVAL) => Event::Tick,
+                }
+            })
+        };
+        // A runtime that is shut down meanwhile panics. A thread that works for a runtime cannot wait for another one.
+        let next = AssertUnwindSafe(next);
+        let event = match Handle::try_current() {
+            Ok(_) => thread::scope(|scope| scope.spawn(next).join()),
+            Err(_) => catch_unwind(next),
+        };
+        event.unwrap_or(Event::Abandoned)
+    }
+
+    /// Returns the next lines that are there.
+    fn written(&mut self) -> Option<Lines> {
+        self.lines.try_recv().ok()
+    }
 }
 
 /// A command with its runtime, or with that of an engine.
@@ -112,14 +158,14 @@ impl Command {
         let program = program
             .map(|program| read_program(program, &self.host))
             .transpose()?;
-        let (sender, mut receiver) = mpsc::channel();
+        let (sender, lines) = mpsc::unbounded_channel();
         let cancellation = Cancellation::default();
         let output = |is_error| {
             let sender = sender.clone();
             Arc::new(move |text: &str| {
                 let text = text.to_owned();
                 // A caller that is gone needs no output.
-                drop(sender.send(Message::Text { is_error, text }));
+                drop(sender.send(Lines { is_error, text }));
             })
         };
         let invocation = Invocation {
@@ -132,20 +178,35 @@ impl Command {
             ..Invocation::new(arguments, directory)
         };
         let command = self.command.clone();
-        drop(self.runtime.handle(py)?.spawn(async move {
-            let code = command.run(invocation).await;
-            drop(sender.send(Message::Ended(code)));
-        }));
+        let mut running = Running {
+            handle: self.runtime.handle(py)?.clone(),
+            invocation: Box::pin(in_place(async move { command.run(invocation).await })),
+            lines,
+        };
         let mut raised: Option<PyErr> = None;
+        let mut code = None;
         loop {
-            let received;
-            (received, receiver) = py.detach(move || (receiver.recv_timeout(SIGNAL_INTERVAL), receiver));
-            let outcome = match received {
-                Ok(Message::Ended(code)) => return raised.map_or(Ok(code), Err),
-                Ok(Message::Text { .. }) if raised.is_some() => Ok(()),
-                Ok(Message::Text { is_error, text }) => write.call1((is_error, text)).map(drop),
-                Err(RecvTimeoutError::Timeout) => py.check_signals(),
-                Err(RecvTimeoutError::Disconnected) => {
+            let event = match code {
+                None => {
+                    let event;
+                    (event, running) = py.detach(move || (running.next(), running));
+                    event
+                }
+                // What was written before the end.
+                Some(code) => match running.written() {
+                    Some(lines) => Event::Wrote(lines),
+                    None => return raised.map_or(Ok(code), Err),
+                },
+            };
+            let outcome = match event {
+                Event::Ended(ended) => {
+                    code = Some(ended);
+                    Ok(())
+                }
+                Event::Wrote(_) if raised.is_some() => Ok(()),
+                Event::Wrote(Lines { is_error, text }) => write.call1((is_error, text)).map(drop),
+                Event::Tick => py.check_signals(),
+                Event::Abandoned => {
                     let ended = Error::internal("the engine ended before the command");
                     return Err(raised.unwrap_or_else(|| to_exception(py, &ended)));
                 }

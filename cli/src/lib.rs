@@ -11,6 +11,7 @@ mod signals;
 use std::{ffi::OsString, io::IsTerminal as _, path::PathBuf, sync::Arc};
 
 use console::Term;
+use stackwright::runtime::in_place;
 use stackwright_command::{Ask, Cancellation, Command, Invocation, Terminal, display::ScreenSize};
 
 use signals::Signals;
@@ -92,7 +93,7 @@ fn run_as(name: &str, arguments: impl IntoIterator<Item = OsString>) -> i32 {
         Err(error) => return unstarted(&format!("signals cannot be handled: {error}")),
     };
     let command = Command::new(runtime.handle().clone());
-    let code = runtime.block_on(command.run(invocation));
+    let code = runtime.block_on(in_place(command.run(invocation)));
     signals.close();
     // A question for a secret that was left alone hides what is typed.
     echo::restore();

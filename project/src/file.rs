@@ -28,6 +28,15 @@ const NEW_FILE_MODE: u32 = 0o666;
 /// The endings of settings files, in the order in which they are looked for.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
+/// When a replacement outlasts a failure of the power. The file is the former or the new one at any time, never a part of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// Before the replacement returns: what other files rely on, such as the salt of the secrets.
+    Now,
+    /// Soon after: values that are set one by one.
+    Later,
+}
+
 /// The content of a settings file.
 #[derive(Clone, Debug)]
 pub(crate) struct SettingsText {
@@ -105,12 +114,12 @@ impl SettingsText {
         error.hints().iter().cloned().fold(named, Error::with_hint)
     }
 
-    /// Replaces the file durably by one with `text`, if its content is still the one that was read; returns whether it
+    /// Replaces the file by one with `text`, if its content is still the one that was read; returns whether it
     /// was. The file keeps its permissions; where the path is a link, the file behind it is replaced.
     ///
     /// Writers of this library wait for each other. A change by another program between the comparison and the
     /// replacement is lost; that is the time of one rename.
-    pub(crate) fn replace(&self, text: &str) -> Result<bool> {
+    pub(crate) fn replace(&self, text: &str, durability: Durability) -> Result<bool> {
         let failed = |error: &std::io::Error| failure("writing", &self.path, error);
         let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
         let folder = path.parent().unwrap_or(Path::new("."));
@@ -140,7 +149,10 @@ impl SettingsText {
             }
             file.as_file().sync_all()?;
             file.persist(&path).map_err(|error| error.error)?;
-            lock.sync_all()
+            match durability {
+                Durability::Now => lock.sync_all(),
+                Durability::Later => Ok(()),
+            }
         };
         write().map_err(|error| failed(&error))?;
         Ok(true)

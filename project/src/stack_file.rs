@@ -33,6 +33,11 @@ pub struct StackFile {
 }
 
 impl StackFile {
+    /// What opens the secrets of the file: the manager, its encrypted key, and the salt.
+    pub(crate) fn encryption(&self) -> [Option<String>; 3] {
+        [&self.secrets_provider, &self.encrypted_key, &self.encryption_salt].map(Clone::clone)
+    }
+
     /// Parses YAML or JSON text; an empty one is an empty stack file.
     ///
     /// # Errors

@@ -57,11 +57,12 @@ pub(super) async fn history(session: &Session<'_>, arguments: &StackHistory) -> 
     let named = session.stack_or_selected(arguments.stack.stack.as_deref())?;
     let stack = session.stack(&named).await?;
     let limit = usize::try_from(arguments.page_size).ok().filter(|size| *size > 0);
-    let page = usize::try_from(arguments.page).unwrap_or(1).max(1);
-    let records = match (limit, page) {
-        (None, 2..) => Vec::new(),
-        _ => stack.history_page(limit, page).await?,
+    // Without a size all rows are one page, whose number does not matter.
+    let page = match limit {
+        Some(_) => usize::try_from(arguments.page).unwrap_or(1).max(1),
+        None => 1,
     };
+    let records = stack.history_page(limit, page).await?;
     let mut rows = Vec::with_capacity(records.len());
     for record in records {
         let record: Record = read(record)?;

@@ -17,6 +17,7 @@ pub use random::SeededRandom;
 pub(crate) use random::SystemRandom;
 pub use task::Spawner;
 pub use task::Task;
+pub use task::in_place;
 #[cfg(test)]
 pub(crate) use virtual_clock::VirtualClock;
 

@@ -9,6 +9,17 @@ use std::{
 
 use crate::error::{Error, Result};
 
+tokio::task_local! {
+    /// There while a future of [`in_place`] is polled.
+    static IN_PLACE: ();
+}
+
+/// Runs a future on a thread that may block, as that which waits for it: its brief work on files is done at once instead of on
+/// another thread. Tasks that the future starts are not concerned.
+pub async fn in_place<T>(future: impl Future<Output = T>) -> T {
+    IN_PLACE.scope((), future).await
+}
+
 /// Starts tasks on one Tokio runtime, from any thread.
 #[derive(Clone, Debug)]
 pub struct Spawner {
@@ -69,6 +80,15 @@ impl Spawner {
             Ok(Poll::Ready(value)) => Task(Stage::Ended(Some(Ok(value)))),
             Err(_) => Task(Stage::Ended(Some(Err(died(&"it panicked"))))),
         }
+    }
+
+    /// Runs brief blocking work, which waits for nothing but files: within [`in_place`] at once, else as [`Self::spawn_blocking`] does.
+    pub fn spawn_brief<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Task<T> {
+        if IN_PLACE.try_with(|()| ()).is_err() {
+            return self.spawn_blocking(work);
+        }
+        let ended = catch_unwind(AssertUnwindSafe(work)).map_err(|_| died(&"it panicked"));
+        Task(Stage::Ended(Some(ended)))
     }
 
     /// Runs blocking work on the runtime's pool of blocking threads, if it has one.
@@ -144,6 +164,32 @@ mod tests {
         let task = spawner.begin(async { std::thread::current().id() });
         let thread = task.now_or_never().expect("the task has ended").unwrap();
         assert_eq!(thread, std::thread::current().id());
+    }
+
+    #[test]
+    fn brief_work_changes_the_thread_only_where_the_thread_must_not_block() {
+        let (runtime, spawner) = spawner();
+        let current = || std::thread::current().id();
+        let own = current();
+        let beside = spawner.clone();
+        runtime.block_on(async {
+            assert_ne!(spawner.spawn_brief(current).await.unwrap(), own);
+            let (here, in_a_task, outcome) = in_place(async {
+                let task = beside.clone();
+                let started =
+                    beside.spawn(async move { (current(), task.spawn_brief(current).await.unwrap()) });
+                let outcome = beside.spawn_brief(|| assert_eq!(1, 2, "it breaks")).await;
+                (
+                    beside.spawn_brief(current).await.unwrap(),
+                    started.await.unwrap(),
+                    outcome,
+                )
+            })
+            .await;
+            assert_eq!(here, own);
+            assert_ne!(in_a_task.0, in_a_task.1);
+            assert_eq!(outcome.unwrap_err().kind(), crate::ErrorKind::Internal);
+        });
     }
 
     #[test]

@@ -10,6 +10,7 @@ use stackwright::{
 };
 
 use super::{MAX_WRITE_ATTEMPTS, Project, contended, settings::Settings};
+use crate::file::Durability;
 
 /// A value of a stack's configuration. `Debug` does not show secrets.
 #[derive(Clone, Debug)]
@@ -274,14 +275,20 @@ impl Project {
     async fn write_config(&self, stack: &str, change: &Change<'_>) -> Result<usize> {
         for _ in 0..MAX_WRITE_ATTEMPTS {
             let mut settings = self.settings_of(stack).await?;
+            let former = settings.stack_file.encryption();
             let removed = change.apply(self, &mut settings).await?;
             let Settings { stack_file, text, .. } = settings;
+            let durability = if stack_file.encryption() == former {
+                Durability::Later
+            } else {
+                Durability::Now
+            };
             let changed = stack_file.to_text().map_err(|error| text.named(error))?;
             let is_same = match &text.text {
                 Some(before) => *before == changed,
                 None => stack_file.is_empty(),
             };
-            if is_same || self.blocking(move || text.replace(&changed)).await? {
+            if is_same || self.blocking(move || text.replace(&changed, durability)).await? {
                 return Ok(removed);
             }
         }

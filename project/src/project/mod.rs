@@ -11,7 +11,11 @@ use stackwright::{
     Engine, Error, ErrorKind, Result, StackName, secrets::SecretsProvider, urn::check_project_name,
 };
 
-use crate::{ProjectFile, StackFile, file::SettingsText, yaml::Node};
+use crate::{
+    ProjectFile, StackFile,
+    file::{Durability, SettingsText},
+    yaml::Node,
+};
 
 pub use access::{ConfigChange, ConfigEntry};
 pub use open::open_stack;
@@ -151,7 +155,7 @@ impl Project {
                 let (changed, existed) = file
                     .changed_text(&path, value.clone())
                     .map_err(|error| text.named(error))?;
-                if Some(&changed) == text.text.as_ref() || text.replace(&changed)? {
+                if Some(&changed) == text.text.as_ref() || text.replace(&changed, Durability::Now)? {
                     return Ok(existed);
                 }
             }
@@ -213,7 +217,7 @@ impl Project {
         &self,
         work: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.0.engine.runtime().spawner.spawn_blocking(work).await?
+        self.0.engine.runtime().spawner.spawn_brief(work).await?
     }
 
     /// Returns the given secrets provider, or the engine's.

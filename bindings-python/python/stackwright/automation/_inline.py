@@ -8,6 +8,7 @@ import inspect
 import traceback
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from types import FunctionType, SimpleNamespace
 from typing import Any, Final, TypeVar
 
 import grpc
@@ -32,16 +33,49 @@ _program: ContextVar[PulumiFn | None] = ContextVar("stackwright inline program",
 """The program of the operation that the current thread starts."""
 
 
+class _IdleServer:
+    """Takes the place of the language server that the Automation API starts for an inline program, and that the engine does not use."""
+
+    def __init__(self, *_arguments: Any, **_options: Any) -> None:
+        pass
+
+    def add_generic_rpc_handlers(self, handlers: Any) -> None:
+        pass
+
+    def add_registered_method_handlers(self, service: str, handlers: Any) -> None:
+        pass
+
+    def add_insecure_port(self, address: str) -> int:
+        return 0
+
+    def start(self) -> None:
+        pass
+
+    def stop(self, grace: float | None) -> None:
+        pass
+
+
+def _without_server(method: _F) -> _F:
+    """Returns a copy of an operation that starts no language server; the module of the operation stays as it is."""
+    if not isinstance(method, FunctionType) or not {"grpc", "server"}.issubset(method.__code__.co_names):
+        return method
+    names = {**method.__globals__, "grpc": SimpleNamespace(server=_IdleServer)}
+    copied = FunctionType(method.__code__, names, method.__name__, method.__defaults__, method.__closure__)
+    copied.__kwdefaults__ = method.__kwdefaults__
+    return copied  # type: ignore[return-value]
+
+
 def with_program(method: _F) -> _F:
     """Wraps an operation of stacks, so that :func:`prepared` knows its program."""
     signature = inspect.signature(method)
+    operation = _without_server(method)
 
     @functools.wraps(method)
     def run(*arguments: Any, **options: Any) -> Any:
         given = signature.bind(*arguments, **options).arguments
         program = given.get("program") or given["self"].workspace.program
         with _current(program):
-            return method(*arguments, **options)
+            return operation(*arguments, **options)
 
     return run  # type: ignore[return-value]
 

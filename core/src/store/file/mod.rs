@@ -147,11 +147,7 @@ impl FileStore {
         work: impl FnOnce(&Inner) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let inner = Arc::clone(&self.0);
-        self.0
-            .runtime
-            .spawner
-            .spawn_blocking(move || work(&inner))
-            .await?
+        self.0.runtime.spawner.spawn_brief(move || work(&inner)).await?
     }
 }
 
