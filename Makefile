@@ -241,6 +241,7 @@ bench: $(VENV)/.complete install-python node c-library
 
 lint: $(VENV)/.complete node_modules/.package-lock.json
 	$(PYTHON) .ci/check-words
+	$(PYTHON) .ci/check-features
 	$(CARGO) fmt --all --check
 	# The Node module's exports exist only outside of its test build, so that is not linted.
 	$(CARGO) clippy --workspace --exclude stackwright-node --all-targets --quiet -- -D warnings
