@@ -228,14 +228,20 @@ test-scenarios: scenarios-rust
 	$(MAKE) scenarios BINDING=node SCOPE=binding
 	$(MAKE) scenarios BINDING=relay SCOPE=sample
 
+# All that the tests compile.
+.PHONY: compile
+compile: $(VENV)/.complete
+	$(CARGO) test --quiet --no-run --workspace --exclude stackwright-api
+	$(MAKE) install-python node c-library
+
 test: test-rust test-c test-python test-node test-sdks test-scenarios
 
 # ---- measuring ----
 
 bench: PROFILE := release
-bench: $(VENV)/.complete install-python node c-library
+bench: $(VENV)/.complete install-python node c-library $(MOTO)/.complete
 	bindings-c/packaging/install build/c $(BUILT) $(VERSION)
-	bench/run "$(ONLY)"
+	STACKWRIGHT_TEST_MOTO=$(MOTO)/bin/python bench/run "$(ONLY)"
 
 # ---- checks ----
 

@@ -3,7 +3,7 @@
  * it shares what the other crates have compiled; the typed exports come from the types that `napi-derive` notes while it compiles.
  */
 import { generateTypeDef } from "@napi-rs/cli";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -22,11 +22,14 @@ const built = path.join(JSON.parse(metadata).target_directory, release ? "releas
 const typeDefDir = path.join(built, "napi-types");
 mkdirSync(typeDefDir, { recursive: true });
 
-execFileSync(cargo, ["build", "--package", "stackwright-node", ...(release ? ["--release"] : [])], {
+const compiled = spawnSync(cargo, ["build", "--package", "stackwright-node", ...(release ? ["--release"] : [])], {
     cwd: here,
     env: { ...process.env, NAPI_TYPE_DEF_TMP_FOLDER: typeDefDir },
     stdio: "inherit",
 });
+if (compiled.status !== 0) {
+    process.exit(compiled.status ?? 1);
+}
 
 /** Replaces a file at once: a process that has loaded the former one keeps it. */
 function replace(target, write) {

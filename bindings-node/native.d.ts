@@ -64,9 +64,9 @@ export declare class Command {
   static version(): string
   /**
    * Starts an invocation. `program` takes the place of the language runtime that its command line names; `input` is what it
-   * reads from standard input.
+   * reads from standard input. With `events` it also writes those of an event log.
    */
-  start(arguments: Array<string>, directory: string, environment: Record<string, string>, program?: ProgramEntry | undefined | null, input?: string | undefined | null): CommandRun
+  start(arguments: Array<string>, directory: string, environment: Record<string, string>, program: ProgramEntry | undefined | null, input: string | undefined | null, events: boolean): CommandRun
 }
 
 /** A running invocation. */
@@ -246,8 +246,8 @@ export declare function checkOptions(of: string, options: string, owner: string)
 export interface CommandOutput {
   /** Whole lines; left out at the end. */
   text?: string
-  /** Whether the text belongs to standard error. */
-  isError: boolean
+  /** What the text belongs to: `stdout`, `stderr`, or the log of `event`s. */
+  stream: string
   /** The exit code, at the end. */
   code?: number
 }

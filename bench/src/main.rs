@@ -6,6 +6,7 @@
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+mod checkpoint;
 mod concurrent;
 mod construct;
 mod counting;
@@ -22,8 +23,9 @@ mod plugin;
 mod provider;
 mod refreshing;
 mod stack;
+mod stores;
 
-use std::{io::Write as _, process::ExitCode};
+use std::{io::Write as _, path::Path, process::ExitCode};
 
 use figure::Selection;
 use stackwright::Result;
@@ -34,7 +36,15 @@ struct Family {
     measure: fn(&Selection) -> Result<()>,
 }
 
-const FAMILIES: [Family; 11] = [
+const FAMILIES: [Family; 13] = [
+    Family {
+        prefix: "store.",
+        measure: stores::measure,
+    },
+    Family {
+        prefix: "checkpoint.",
+        measure: checkpoint::measure,
+    },
     Family {
         prefix: "empty.",
         measure: empty::measure,
@@ -85,6 +95,7 @@ fn main() -> ExitCode {
     let argument = std::env::args().nth(1).unwrap_or_default();
     let result = match argument.as_str() {
         memory::CHILD => memory::child(),
+        checkpoint::CHILD => checkpoint::child(Path::new(&std::env::args_os().nth(2).unwrap_or_default())),
         plugin::ARGUMENT => plugin::serve(),
         _ => run(&Selection::new(argument)),
     };

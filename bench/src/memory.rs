@@ -60,7 +60,7 @@ pub(crate) fn child() -> Result<()> {
 }
 
 /// Reads one of the memory figures of this process, in bytes.
-fn status(field: &str) -> Result<u64> {
+pub(crate) fn status(field: &str) -> Result<u64> {
     let text = std::fs::read_to_string("/proc/self/status")
         .map_err(|error| Error::invalid(format!("this system does not report the peak memory: {error}")))?;
     let kibibytes = text.lines().find_map(|line| {

@@ -12,7 +12,7 @@ use stackwright::{
     binding::{self, PluginDocument},
     runtime::in_place,
 };
-use stackwright_command::{Cancellation, Invocation};
+use stackwright_command::{Cancellation, Invocation, Output};
 use tokio::{
     runtime::Handle,
     sync::{Mutex, mpsc},
@@ -37,8 +37,8 @@ pub fn run_command(arguments: Vec<String>) -> i32 {
 pub struct CommandOutput {
     /// Whole lines; left out at the end.
     pub text: Option<String>,
-    /// Whether the text belongs to standard error.
-    pub is_error: bool,
+    /// What the text belongs to: `stdout`, `stderr`, or the log of `event`s.
+    pub stream: String,
     /// The exit code, at the end.
     pub code: Option<i32>,
 }
@@ -79,7 +79,7 @@ impl Command {
     }
 
     /// Starts an invocation. `program` takes the place of the language runtime that its command line names; `input` is what it
-    /// reads from standard input.
+    /// reads from standard input. With `events` it also writes those of an event log.
     #[napi(catch_unwind)]
     pub fn start(
         &self,
@@ -88,26 +88,28 @@ impl Command {
         environment: HashMap<String, String>,
         program: Option<ProgramEntry>,
         input: Option<String>,
+        events: bool,
     ) -> CommandRun {
         // Taken first: the package releases taken objects when they are dropped.
         let program = program.map(|program| program.take(&self.shared));
         let (sender, receiver) = mpsc::unbounded_channel();
         let cancellation = Cancellation::default();
-        let output = |is_error| {
+        let output = |stream: &'static str| -> Output {
             let sender = sender.clone();
             Arc::new(move |text: &str| {
                 // A caller that is gone needs no output.
                 drop(sender.send(CommandOutput {
                     text: Some(text.to_owned()),
-                    is_error,
+                    stream: stream.to_owned(),
                     code: None,
                 }));
             })
         };
         let invocation = Invocation {
             environment: environment.into_iter().collect::<BTreeMap<_, _>>(),
-            stdout: output(false),
-            stderr: output(true),
+            stdout: output("stdout"),
+            stderr: output("stderr"),
+            events: events.then(|| output("event")),
             cancellation: cancellation.clone(),
             program,
             stdin: Arc::new(move || Ok(input.clone().unwrap_or_default().into_bytes())),
@@ -120,7 +122,7 @@ impl Command {
             let code = handle.block_on(in_place(command.run(invocation)));
             drop(sender.send(CommandOutput {
                 text: None,
-                is_error: false,
+                stream: "stdout".to_owned(),
                 code: Some(code),
             }));
         }));

@@ -219,9 +219,8 @@ test("an inline program runs without a connection", async (t) => {
     await stack.preview({ program });
     const { workspace } = stack;
     await (await auto.Stack.select("dev", workspace)).up();
-    // The SDK listens for the command, which does not connect. For a preview it listens for events, too: one connection with two ends.
-    const [update, preview] = [[0, 1], [2, 2]];
-    assert.deepEqual(seen, [update, preview, preview, update]);
+    // The SDK listens for the command, which does not connect. Events need no server.
+    assert.deepEqual(seen, new Array(4).fill([0, 1]));
 });
 
 test("a signal cancels an operation, and what a function throws does as well", async (t) => {

@@ -16,7 +16,7 @@ use stackwright::{
     binding::{self, PluginDocument},
     runtime::in_place,
 };
-use stackwright_command::{Cancellation, Invocation};
+use stackwright_command::{Cancellation, Invocation, Output};
 use tokio::{runtime::Handle, sync::mpsc};
 
 use crate::{
@@ -38,9 +38,10 @@ const THREADS: usize = 2;
 /// How long the calling thread waits before it looks for signals of the process.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Whole lines for standard output or standard error.
+/// Whole lines.
 struct Lines {
-    is_error: bool,
+    /// What they are written to: `stdout`, `stderr`, or the log of `event`s.
+    stream: &'static str,
     text: String,
 }
 
@@ -139,11 +140,12 @@ impl Command {
         stackwright_command::Command::version()
     }
 
-    /// Runs an invocation and returns its exit code. `write(is_error, text)` gets whole lines, on the calling thread.
+    /// Runs an invocation and returns its exit code. `write(stream, text)` gets whole lines for `stdout` and
+    /// `stderr`, on the calling thread, and with `events` those of an event log, whose stream is `event`.
     ///
     /// An exception of `write`, and a signal that raises one, cancels the operation; it is raised when that has ended. A second
     /// signal abandons the running calls of providers. `program` runs in place of the language runtime of the command line.
-    #[pyo3(signature = (arguments, directory, environment, stdin, write, program=None))]
+    #[pyo3(signature = (arguments, directory, environment, stdin, write, program=None, events=false))]
     #[expect(clippy::too_many_arguments, reason = "called from one place")]
     fn run(
         &self,
@@ -154,25 +156,27 @@ impl Command {
         stdin: Vec<u8>,
         write: &Bound<'_, PyAny>,
         program: Option<&Bound<'_, PyAny>>,
+        events: bool,
     ) -> PyResult<i32> {
         let program = program
             .map(|program| read_program(program, &self.host))
             .transpose()?;
         let (sender, lines) = mpsc::unbounded_channel();
         let cancellation = Cancellation::default();
-        let output = |is_error| {
+        let output = |stream| -> Output {
             let sender = sender.clone();
             Arc::new(move |text: &str| {
                 let text = text.to_owned();
                 // A caller that is gone needs no output.
-                drop(sender.send(Lines { is_error, text }));
+                drop(sender.send(Lines { stream, text }));
             })
         };
         let invocation = Invocation {
             environment,
             stdin: Arc::new(move || Ok(stdin.clone())),
-            stdout: output(false),
-            stderr: output(true),
+            stdout: output("stdout"),
+            stderr: output("stderr"),
+            events: events.then(|| output("event")),
             cancellation: cancellation.clone(),
             program,
             ..Invocation::new(arguments, directory)
@@ -204,7 +208,7 @@ impl Command {
                     Ok(())
                 }
                 Event::Wrote(_) if raised.is_some() => Ok(()),
-                Event::Wrote(Lines { is_error, text }) => write.call1((is_error, text)).map(drop),
+                Event::Wrote(Lines { stream, text }) => write.call1((stream, text)).map(drop),
                 Event::Tick => py.check_signals(),
                 Event::Abandoned => {
                     let ended = Error::internal("the engine ended before the command");

@@ -15,6 +15,7 @@ from stackwright import automation as auto
 
 from automation_support import DEADLINE, Open, Thing, children, environment, open_stack, shop
 from conftest import Memory
+from listeners import listeners
 
 
 def test_a_second_update_is_refused_while_one_runs_and_a_cancel_ends_that_one(open_stack: Open) -> None:
@@ -114,11 +115,11 @@ def test_the_cause_of_a_failed_program_is_what_it_has_raised(open_stack: Open) -
         open_stack(program=leaving).up()
 
 
-def test_inline_programs_use_no_socket_of_the_engine(open_stack: Open, memory: Memory) -> None:
-    """The SDK's own server is idle: nothing connects to it."""
+def test_inline_programs_and_events_use_no_socket(open_stack: Open, memory: Memory) -> None:
+    """The servers that the SDK would start are not there."""
 
     def connections() -> set[str]:
-        """The sockets of this process that are connected."""
+        """Returns the inodes of this process's connected TCP sockets."""
         own: set[str] = set()
         for descriptor in Path("/proc/self/fd").iterdir():
             with contextlib.suppress(FileNotFoundError):
@@ -130,11 +131,15 @@ def test_inline_programs_use_no_socket_of_the_engine(open_stack: Open, memory: M
 
     def program() -> None:
         Thing("made", {})
-        seen.append(connections())
+        seen.append(connections() | listeners())
 
-    before = connections()
-    open_stack(program=program).up()
-    assert [connected - before for connected in seen] == [set()]
+    before = connections() | listeners()
+    stack = open_stack(program=program)
+    events: list[auto.EngineEvent] = []
+    stack.preview(on_event=events.append)
+    stack.up(on_event=events.append)
+    assert [used - before for used in seen] == [set(), set()]
+    assert len([event for event in events if event.summary_event is not None]) == 2
 
 
 def test_hooks_and_transforms_of_inline_programs_run(open_stack: Open, memory: Memory) -> None:

@@ -66,6 +66,8 @@ pub struct Invocation {
     pub cancellation: Cancellation,
     /// Runs in place of the language runtime that `--client` names: an inline program that needs no socket.
     pub program: Option<Arc<dyn Program>>,
+    /// Receives the events, a line of JSON each, in place of the file or the server that `--event-log` names.
+    pub events: Option<Output>,
 }
 
 impl Invocation {
@@ -85,6 +87,7 @@ impl Invocation {
             terminal: Terminal::default(),
             cancellation: Cancellation::default(),
             program: None,
+            events: None,
         }
     }
 

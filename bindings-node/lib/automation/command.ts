@@ -10,7 +10,7 @@ import { type Engine, pluginSettings } from "../engine";
 import { guarded } from "../errors";
 import { jsonOfMembers } from "../json";
 import { native, type Native } from "../native";
-import { prepared } from "./inline";
+import { eventListener, prepared } from "./inline";
 
 /** What the SDK has beside its public interface. */
 interface Internals {
@@ -88,7 +88,9 @@ export class Command extends Base {
         input?: string,
     ): Promise<object> {
         const environment = { ...definedOf(process.env), ...additionalEnv, PULUMI_AUTOMATION_API: "true" };
-        const run = this.#native.start(args, resolve(cwd), environment, prepared(this.#bridge, args), input);
+        const onEvent = eventListener();
+        const program = prepared(this.#bridge, args);
+        const run = this.#native.start(args, resolve(cwd), environment, program, input, onEvent !== undefined);
         const cancel = (): void => run.cancel();
         signal?.addEventListener("abort", cancel);
         if (signal?.aborted === true) {
@@ -98,14 +100,18 @@ export class Command extends Base {
         let thrown: { error: unknown } | undefined;
         try {
             for (;;) {
-                const { text, isError, code } = await run.next();
+                const { text, stream, code } = await run.next();
                 if (text === undefined) {
                     return this.#ended(written, code ?? 0, thrown);
                 }
-                written[isError ? "stderr" : "stdout"] += text;
+                if (stream === "event") {
+                    onEvent?.(text);
+                    continue;
+                }
+                written[stream as keyof typeof written] += text;
                 try {
                     if (thrown === undefined) {
-                        (isError ? onError : onOutput)?.(text);
+                        (stream === "stderr" ? onError : onOutput)?.(text);
                     }
                 } catch (error) {
                     thrown = { error };

@@ -1,10 +1,15 @@
 /** Stacks whose inline programs run without the language server that the SDK starts for them. */
 import * as upstream from "@pulumi/pulumi/automation";
 
-import { withProgram } from "./inline";
+import { Command } from "./command";
+import { listening, withProgram } from "./inline";
 
-/** The SDK's class without the modifier of its constructor. */
+type SetupEventLog = (command: string, onEvent: (event: upstream.EngineEvent) => void, version: string) => Promise<object>;
+
+/** The SDK's class without the modifiers of its members. */
 const Base = upstream.Stack as unknown as (new () => upstream.Stack) & Omit<typeof upstream.Stack, "prototype">;
+
+const { setupEventLog } = upstream.Stack.prototype as unknown as { setupEventLog: SetupEventLog };
 
 /** `Stack` of `@pulumi/pulumi/automation`, whose inline program a command of this engine runs directly. */
 export class Stack extends Base {
@@ -53,6 +58,13 @@ export class Stack extends Base {
         return withProgram(this.workspace.program, () => super.previewDestroy(opts));
     }
 }
+
+/** Takes the place of the SDK's method of that name, which is private: events need no server. */
+const listen: SetupEventLog = async function (this: Stack, command, onEvent, version) {
+    const own = this.workspace.pulumiCommand instanceof Command ? listening(onEvent) : undefined;
+    return own ?? setupEventLog.call(this, command, onEvent, version);
+};
+Object.defineProperty(Stack.prototype, "setupEventLog", { value: listen });
 
 /**
  * Makes a stack, which the SDK has made of its own class, one of this class.

@@ -111,8 +111,9 @@ class Command:
         directory: str,
         environment: dict[str, str],
         stdin: bytes,
-        write: Callable[[bool, str], None],
+        write: Callable[[Literal["stdout", "stderr", "event"], str], None],
         program: _Program | None = None,
+        events: bool = False,
     ) -> int: ...
     def abandon(self) -> None: ...
 

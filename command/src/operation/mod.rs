@@ -351,12 +351,13 @@ async fn runner<'a>(
         true => failure,
         false => failure.after(unconfigured),
     })?;
-    let log = match &arguments.event_log {
-        Some(place) => {
+    let log = match (&arguments.event_log, &invocation.events) {
+        (Some(_), Some(listener)) => Some(EventLog::to_listener(Arc::clone(listener))),
+        (Some(place), None) => {
             let runtime = Runtime::system(Handle::current());
             EventLog::open(place, &invocation.directory, &runtime)
         }
-        None => None,
+        (None, _) => None,
     };
     Ok(Runner {
         invocation,

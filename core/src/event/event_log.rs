@@ -5,6 +5,7 @@ use std::{
     fs::File,
     io::{ErrorKind, Write as _},
     path::Path,
+    sync::Arc,
     time::Duration,
 };
 
@@ -33,6 +34,7 @@ enum Place {
         lines: mpsc::UnboundedSender<EventRequest>,
         served: Task<()>,
     },
+    Listener(Arc<dyn Fn(&str) + Send + Sync>),
     /// A file that could not be written.
     Lost,
 }
@@ -48,6 +50,11 @@ impl EventLog {
             Some(address) => Some(Self::serve(transport::endpoint(address).ok()?, runtime)),
             None => Some(Self(Place::File(File::create(folder.join(place)).ok()?))),
         }
+    }
+
+    /// Creates a log that passes its lines to a function, each with its newline.
+    pub fn to_listener(listener: Arc<dyn Fn(&str) + Send + Sync>) -> Self {
+        Self(Place::Listener(listener))
     }
 
     fn serve(endpoint: Endpoint, runtime: &Runtime) -> Self {
@@ -79,6 +86,7 @@ impl EventLog {
                 }
             }
             Place::Server { lines, .. } => drop(lines.send(EventRequest { event: line })),
+            Place::Listener(listener) => listener(&line),
             Place::Lost => {}
         }
     }
@@ -116,6 +124,7 @@ impl std::fmt::Debug for Place {
         formatter.write_str(match self {
             Self::File(_) => "File",
             Self::Server { .. } => "Server",
+            Self::Listener(_) => "Listener",
             Self::Lost => "Lost",
         })
     }

@@ -18,7 +18,7 @@ from .._json import document_of_options
 from .._stackwright import Command as NativeCommand
 from ..engine import Engine, plugin_settings
 from ..options import Plugins
-from ._inline import prepared
+from ._inline import RunsInline, event_listener, prepared
 
 __all__ = ["Command", "default_command"]
 
@@ -37,7 +37,7 @@ def _abandon() -> None:
         command.abandon()
 
 
-class Command(PulumiCommand):
+class Command(RunsInline, PulumiCommand):
     """Takes the place of the ``pulumi`` executable: it answers the same command lines in this process.
 
     Store, passphrase and folder of plugins come from ``env_vars`` of the workspace, the project's ``backend.url``, and the
@@ -82,22 +82,28 @@ class Command(PulumiCommand):
 
         :param stdin: What the command reads from its standard input.
         """
-        streams: tuple[list[str], list[str]] = ([], [])
-        listeners = (on_output, on_error)
+        streams: dict[str, list[str]] = {"stdout": [], "stderr": []}
+        listeners = {"stdout": on_output, "stderr": on_error}
+        on_event = event_listener()
 
-        def write(is_error: bool, text: str) -> None:
+        def write(stream: str, text: str) -> None:
+            if stream == "event":
+                if on_event is not None:
+                    on_event(text)
+                return
             for line in text.splitlines():
                 stripped = line.rstrip()
-                streams[is_error].append(stripped)
-                listener = listeners[is_error]
+                streams[stream].append(stripped)
+                listener = listeners[stream]
                 if listener is not None:
                     listener(stripped)
 
         environment = {**os.environ, **additional_env, "PULUMI_AUTOMATION_API": "true"}
         failures: list[BaseException] = []
         program = prepared(args, failures)
-        code = self._native.run(args, os.path.abspath(cwd), environment, stdin, write, program)
-        result = CommandResult(stdout="\n".join(streams[0]), stderr="\n".join(streams[1]), code=code)
+        events = on_event is not None
+        code = self._native.run(args, os.path.abspath(cwd), environment, stdin, write, program, events)
+        result = CommandResult(stdout="\n".join(streams["stdout"]), stderr="\n".join(streams["stderr"]), code=code)
         if code != 0:
             # What the program has raised is the cause.
             raise create_command_error(result) from (failures[0] if failures else None)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import json
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from types import FunctionType, SimpleNamespace
@@ -13,13 +15,14 @@ from typing import Any, Final, TypeVar
 
 import grpc
 import pulumi
+from pulumi import automation as auto
 from pulumi.automation import PulumiFn
 
 from .._raised import printable
 from .._sdk import Failure, start
 from .._stackwright import Run
 
-__all__ = ["prepared", "with_program"]
+__all__ = ["RunsInline", "event_listener", "listening", "prepared", "with_program"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -31,6 +34,16 @@ _DEBUGGED: Final = frozenset({"--debug", "--event-log"})
 
 _program: ContextVar[PulumiFn | None] = ContextVar("stackwright inline program", default=None)
 """The program of the operation that the current thread starts."""
+
+_listener: ContextVar[Callable[[str], None] | None] = ContextVar("stackwright event listener", default=None)
+"""What gets the events of that operation."""
+
+_EVENTS_PLACE: Final = "tcp://inline"
+"""The place of an event log whose lines the process itself receives: no path of a file."""
+
+
+class RunsInline:
+    """A command that needs no server for inline programs and events."""
 
 
 class _IdleServer:
@@ -65,6 +78,25 @@ def _without_server(method: _F) -> _F:
     return copied  # type: ignore[return-value]
 
 
+def listening(on_event: Callable[[auto.EngineEvent], Any]) -> tuple[str, None, None, None, Any]:
+    """Sets the function that gets the events of the current operation, and returns what the Automation API keeps of the server that it would
+    start for them."""
+
+    def receive(line: str) -> None:
+        try:
+            on_event(auto.EngineEvent.from_json(json.loads(line)))
+        except Exception as error:  # As the server of the Automation API does.
+            warnings.warn(f"Failed to parse engine event\nEvent: {line}\n{error}", stacklevel=2)
+
+    _listener.set(receive)
+    return _EVENTS_PLACE, None, None, None, _IdleServer()
+
+
+def event_listener() -> Callable[[str], None] | None:
+    """Returns what gets the events of the operation that the current thread starts, a line each."""
+    return _listener.get()
+
+
 def with_program(method: _F) -> _F:
     """Wraps an operation of stacks, so that :func:`prepared` knows its program."""
     signature = inspect.signature(method)
@@ -73,20 +105,22 @@ def with_program(method: _F) -> _F:
     @functools.wraps(method)
     def run(*arguments: Any, **options: Any) -> Any:
         given = signature.bind(*arguments, **options).arguments
-        program = given.get("program") or given["self"].workspace.program
-        with _current(program):
-            return operation(*arguments, **options)
+        workspace = given["self"].workspace
+        started = operation if isinstance(workspace.pulumi_command, RunsInline) else method
+        with _current(given.get("program") or workspace.program):
+            return started(*arguments, **options)
 
     return run  # type: ignore[return-value]
 
 
 @contextlib.contextmanager
 def _current(program: PulumiFn | None) -> Iterator[None]:
-    token = _program.set(program)
+    token, listener = _program.set(program), _listener.set(None)
     try:
         yield
     finally:
         _program.reset(token)
+        _listener.reset(listener)
 
 
 def prepared(

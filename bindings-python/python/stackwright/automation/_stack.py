@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable
+from typing import Any
 
 from pulumi import automation as upstream
-from pulumi.automation._stack import StackInitMode
+from pulumi.automation._stack import OnEvent, StackInitMode
 
-from ._inline import with_program
+from ._inline import RunsInline, listening, with_program
 from ._workspace import LocalWorkspace
 
 __all__ = ["Stack", "create_or_select_stack", "create_stack", "select_stack"]
@@ -26,6 +27,11 @@ class Stack(upstream.Stack):
     preview_refresh = with_program(upstream.Stack.preview_refresh)
     destroy = with_program(upstream.Stack.destroy)
     preview_destroy = with_program(upstream.Stack.preview_destroy)
+
+    def _setup_event_log(self, command: str, on_event: OnEvent, pulumi_version: str) -> tuple[str, Any, Any, Any, Any]:
+        if not isinstance(self.workspace.pulumi_command, RunsInline):
+            return super()._setup_event_log(command, on_event, pulumi_version)
+        return listening(on_event)
 
     @classmethod
     def create(cls, stack_name: str, workspace: upstream.Workspace) -> Stack:
