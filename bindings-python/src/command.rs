@@ -14,7 +14,7 @@ use pyo3::{prelude::*, types::PyDict};
 use stackwright::{
     Error, Language,
     binding::{self, PluginDocument},
-    runtime::in_place,
+    runtime::{Clock as _, SystemClock, in_place},
 };
 use stackwright_command::{Cancellation, Invocation, Output};
 use tokio::{runtime::Handle, sync::mpsc};
@@ -72,7 +72,7 @@ impl Running {
                     biased;
                     Some(lines) = self.lines.recv() => Event::Wrote(lines),
                     code = &mut self.invocation => Event::Ended(code),
-                    () = tokio::time::sleep(SIGNAL_INTERVAL) => Event::Tick,
+                    () = SystemClock.wait(SIGNAL_INTERVAL) => Event::Tick,
                 }
             })
         };

@@ -556,7 +556,7 @@ async fn a_file_that_has_changed_since_it_was_read_is_not_replaced() {
     let shop = Shop::new(PROJECT, Arc::new(Base64Provider)).await;
     let read = SettingsText::read(shop.folder.path(), "Pulumi.dev", None).unwrap();
     shop.put("Pulumi.dev.yaml", "config:\n  a:b: '1'\n");
-    assert!(!read.replace("config: {}\n").unwrap());
+    assert!(!read.replace("config: {}\n", Durability::Now).unwrap());
     assert_eq!(shop.text("Pulumi.dev.yaml"), "config:\n  a:b: '1'\n");
 }
 
