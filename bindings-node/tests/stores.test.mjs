@@ -320,8 +320,9 @@ const isRequired = (process.env.STACKWRIGHT_TEST_STORES_REQUIRED ?? "").split(",
 const noMoto = !moto && !isRequired && "STACKWRIGHT_TEST_MOTO names no Python that has moto";
 
 test("a bucket takes keys from an object and from functions that are called before the keys end", { skip: noMoto, timeout: 240_000 }, async (t) => {
-    const script = path.resolve(path.dirname(here), "../../testkit/src/server/moto.py");
-    const server = spawn(moto, [script], { stdio: ["ignore", "pipe", "inherit"] });
+    // Not by its path: the folder of the script would be searched for the package of the same name.
+    const script = fs.readFileSync(path.resolve(path.dirname(here), "../../testkit/src/server/moto.py"), "utf8");
+    const server = spawn(moto, ["-c", script], { stdio: ["ignore", "pipe", "inherit"] });
     t.after(() => server.kill("SIGKILL"));
     const [line] = await once(createInterface({ input: server.stdout }), "line");
     const url = (prefix) => `s3://state/${prefix}?endpoint=127.0.0.1:${line.split(" ")[1]}&disableSSL=true&region=eu-west-1`;

@@ -34,8 +34,11 @@ def bucket() -> Iterator[str]:
         required = "S3" in os.environ.get("STACKWRIGHT_TEST_STORES_REQUIRED", "").split(",")
         text = "STACKWRIGHT_TEST_MOTO names no Python that has moto"
         pytest.fail(text) if required else pytest.skip(text)
-    script = ROOT / "testkit" / "src" / "server" / "moto.py"
-    with subprocess.Popen([python, str(script)], stdout=subprocess.PIPE, text=True) as process:
+    # Not by its path: the folder of the script would be searched for the package of the same name.
+    script = (ROOT / "testkit" / "src" / "server" / "moto.py").read_text()
+    # The packages of this interpreter are not those of the other one.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    with subprocess.Popen([python, "-c", script], env=environment, stdout=subprocess.PIPE, text=True) as process:
         deadline = threading.Timer(START_SECONDS, process.kill)
         deadline.start()
         assert process.stdout is not None

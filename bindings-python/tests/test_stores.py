@@ -70,12 +70,14 @@ async def test_a_store_of_the_host_has_stacks_from_their_creation_to_their_remov
             await stack.destroy()
         await stack.unprotect([left["a"]["urn"]])
         await stack.rename_stack("shop/prod")
+        stack = await engine.select_stack("shop/prod")
         assert (await stack.destroy()).changes["delete"] >= 1
         assert provider.things == {}
         await stack.remove()
         assert await engine.stacks() == []
     assert ("copy" in {method for method, _ in objects.calls}) == hasattr(store, "copy")
-    assert not [key for key in objects.objects if key.startswith((".pulumi/stacks/", ".pulumi/locks/"))]
+    left_keys = [key for key in objects.objects if key.startswith((".pulumi/stacks/", ".pulumi/locks/"))]
+    assert left_keys == [".pulumi/stacks/shop/prod.json.bak"]
 
 
 def test_the_interface_without_async_takes_a_store_of_the_host() -> None:
