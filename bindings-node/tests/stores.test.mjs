@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import * as fs from "node:fs";
-import * as path from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { ConflictError, Engine, InvalidInputError, NotFoundError, secret, StackwrightError, UnavailableError } from "../index.mjs";
+import { chained, FolderStore } from "./folder_store.mjs";
 import { failureOf, folder, Memory, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";
@@ -143,88 +143,33 @@ for (const [name, make] of [
 
 test("of two engines on one store of the host the second operation is refused", async () => {
     const store = new MapStore();
-    const began = Promise.withResolvers();
-    const released = Promise.withResolvers();
+    let begin, release;
+    const began = new Promise((resolve) => (begin = resolve));
+    const released = new Promise((resolve) => (release = resolve));
     const held = new Memory({
         create: async () => {
-            began.resolve();
-            await released.promise;
+            begin();
+            await released;
         },
     });
     const first = memoryEngine(held, { store });
     const second = memoryEngine(new Memory(), { store });
     const running = (await first.stack("shop/dev", { program: making(["a"]) })).up();
-    await began.promise;
+    await began;
     const stack = await second.stack("shop/dev", { program: making(["a"]) });
     const error = await failureOf(stack.up());
     assert.ok(error instanceof ConflictError && error.message.includes("locked"), error.message);
-    released.resolve();
+    release();
     assert.deepEqual((await running).changes, { create: 2 });
     assert.deepEqual(Object.keys((await stack.up()).changes), ["same"]);
     await first.close();
     await second.close();
 });
 
-/** Keeps objects in a folder, for one process after another: conditions are tested without a lock. */
-class FolderStore {
-    constructor(place) {
-        this.place = place;
-    }
-    #path(key) {
-        return path.join(this.place, encodeURIComponent(key));
-    }
-    get(key) {
-        if (!fs.existsSync(this.#path(key))) {
-            return undefined;
-        }
-        const { version, content } = JSON.parse(fs.readFileSync(this.#path(key), "utf8"));
-        return { version, content: Buffer.from(content, "base64") };
-    }
-    put(key, content, condition) {
-        const version = this.get(key)?.version;
-        if (condition.kind !== "any" && version !== condition.version) {
-            throw new ConflictError("it was changed");
-        }
-        const next = crypto.randomUUID();
-        fs.writeFileSync(`${this.#path(key)}~`, JSON.stringify({ version: next, content: Buffer.from(content).toString("base64") }));
-        fs.renameSync(`${this.#path(key)}~`, this.#path(key));
-        return next;
-    }
-    list(prefix) {
-        const keys = fs.readdirSync(this.place).filter((name) => !name.endsWith("~")).map(decodeURIComponent);
-        return keys
-            .filter((key) => key.startsWith(prefix))
-            .map((key) => ({ key, size: this.get(key).content.length, modified: fs.statSync(this.#path(key)).mtime }));
-    }
-    delete(key) {
-        fs.rmSync(this.#path(key), { force: true });
-    }
-}
-
-const chained = (context) => {
-    const first = context.resource(THING, "a", {});
-    context.resource(THING, "b", { after: first.id });
-};
-
-const here = fileURLToPath(import.meta.url);
-
-if (process.argv[2] === "killed-host") {
-    // Run by the next test in a process of its own.
-    const provider = new Memory({
-        create: ({ name }) => {
-            if (name === "b") {
-                console.log("held");
-                return new Promise((resolve) => setTimeout(resolve, 2 ** 30));
-            }
-        },
-    });
-    const engine = memoryEngine(provider, { store: new FolderStore(process.argv[3]) });
-    await (await engine.stack("shop/dev", { program: chained })).up();
-}
-
 test("the next engine recovers what a killed one has journalled in a store of the host", { timeout: 120_000 }, async (t) => {
     const place = folder(t);
-    const host = spawn(process.execPath, [here, "killed-host", place], { stdio: ["ignore", "pipe", "inherit"] });
+    const script = fileURLToPath(new URL("folder_store.mjs", import.meta.url));
+    const host = spawn(process.execPath, [script, place], { stdio: ["ignore", "pipe", "inherit"] });
     t.after(() => host.kill("SIGKILL"));
     for await (const line of createInterface({ input: host.stdout })) {
         if (line === "held") {
@@ -321,7 +266,7 @@ const noMoto = !moto && !isRequired && "STACKWRIGHT_TEST_MOTO names no Python th
 
 test("a bucket takes keys from an object and from functions that are called before the keys end", { skip: noMoto, timeout: 240_000 }, async (t) => {
     // Not by its path: the folder of the script would be searched for the package of the same name.
-    const script = fs.readFileSync(path.resolve(path.dirname(here), "../../testkit/src/server/moto.py"), "utf8");
+    const script = fs.readFileSync(new URL("../../testkit/src/server/moto.py", import.meta.url), "utf8");
     const server = spawn(moto, ["-c", script], { stdio: ["ignore", "pipe", "inherit"] });
     t.after(() => server.kill("SIGKILL"));
     const [line] = await once(createInterface({ input: server.stdout }), "line");

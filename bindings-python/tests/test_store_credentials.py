@@ -33,7 +33,9 @@ def bucket() -> Iterator[str]:
     if not python:
         required = "S3" in os.environ.get("STACKWRIGHT_TEST_STORES_REQUIRED", "").split(",")
         text = "STACKWRIGHT_TEST_MOTO names no Python that has moto"
-        pytest.fail(text) if required else pytest.skip(text)
+        if required:
+            pytest.fail(text)
+        pytest.skip(text)
     # Not by its path: the folder of the script would be searched for the package of the same name.
     script = (ROOT / "testkit" / "src" / "server" / "moto.py").read_text()
     # The packages of this interpreter are not those of the other one.
@@ -230,11 +232,9 @@ async def test_credentials_of_other_libraries_become_tokens(monkeypatch: pytest.
     _, described = describe_credentials(Azure())
     assert described is not None and not described[1] and described[0](None) == expected
     # Only these names of the library are used.
-    for name, members in {
-        "google.auth.credentials": {"with_scopes_if_required": lambda credentials, scopes: credentials},
-        "google.auth.transport.requests": {"Request": object},
-    }.items():
-        monkeypatch.setitem(sys.modules, name, SimpleNamespace(**members))
+    scoping = SimpleNamespace(with_scopes_if_required=lambda credentials, scopes: credentials)
+    monkeypatch.setitem(sys.modules, "google.auth.credentials", scoping)
+    monkeypatch.setitem(sys.modules, "google.auth.transport.requests", SimpleNamespace(Request=object))
     _, described = describe_credentials(GoogleCredentials())
     assert described is not None and described[0](None) == expected == described[0](None)
     _, described = describe_credentials(AsyncAzure())

@@ -93,8 +93,8 @@ def _of_boto3(session: Any) -> Callable[[], StoreCredentials]:
 def _of_google(credentials: Any) -> Callable[[], StoreCredentials]:
     def ask() -> StoreCredentials:
         # Part of the caller's library.
-        from google.auth.credentials import with_scopes_if_required  # type: ignore[import-not-found, unused-ignore]
-        from google.auth.transport.requests import Request  # type: ignore[import-not-found, unused-ignore]
+        from google.auth.credentials import with_scopes_if_required  # type: ignore[import-not-found, import-untyped, unused-ignore]
+        from google.auth.transport.requests import Request  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
         nonlocal credentials
         if not credentials.valid:
