@@ -231,7 +231,7 @@ async def test_an_answer_of_a_wrong_type_is_an_error_that_names_the_method_and_w
     [
         (DictStore, "store is the class DictStore; pass an instance, DictStore()"),
         ({}, "dict has no put and no list and no delete"),
-        (Path("state"), "PosixPath has no get and no put"),
+        (Path("state"), "store takes a URL as a string, not"),
     ],
 )
 def test_what_is_no_store_is_refused(store: Any, part: str) -> None:

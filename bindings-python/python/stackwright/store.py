@@ -81,20 +81,22 @@ class Store(Protocol):
         """Removes an object; does nothing when there is none."""
 
 
-_REQUIRED = {"get": 1, "put": 3, "list": 1, "delete": 1}
-"""The methods, with the number of their arguments."""
+_REQUIRED = ("get", "put", "list", "delete")
 
 _Before = Callable[[Any], tuple[Any, ...]]
 _Methods = tuple[Described, Described, Described, Described, Union[Described, None]]
 
 
 def describe_store(store: object) -> tuple[str, _Methods] | None:
-    """Describes a store of the host for the native half, with its name; returns ``None`` for a URL, and for what no option takes."""
+    """Describes a store of the host for the native half, with its name; returns ``None`` for a URL, and for what is no
+    store at all, which the engine refuses."""
     if isinstance(store, str):
         return None
     if inspect.isclass(store):
         raise InvalidInputError(f"store is the class {store.__name__}; pass an instance, {store.__name__}()")
     missing = [name for name in _REQUIRED if not callable(getattr(store, name, None))]
+    if len(missing) == len(_REQUIRED):
+        return None
     if missing:
         has = f"{type(store).__name__} has no {' and no '.join(missing)}"
         raise InvalidInputError(f"store takes a URL as a text, or an object with get, put, list and delete; {has}")
