@@ -256,7 +256,7 @@ static void live(uint32_t flags, int copies)
     CHECK(found(&store, ".pulumi/stacks/shop/dev.json"));
     sw_bytes_t *stacks = NULL;
     OK(sw_engine_stacks(engine, sw_text(""), true, &stacks, &error));
-    expect_at(stacks, "/0/resourceCount", "2");
+    expect_at(stacks, "/0/resourceCount", "3");
     sw_bytes_free(stacks);
     result = operate(stack, SW_OPERATION_DESTROY, SW_STATUS_OK);
     expect_at(result, "/changes/delete", "2");
