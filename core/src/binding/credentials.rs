@@ -154,20 +154,18 @@ impl CredentialDocument {
             Value::String(text) => text.clone(),
             key => key.to_string(),
         });
-        let others: [(&str, Option<String>, fn(String) -> Credential); 5] = [
-            ("token", self.token.clone(), Credential::BearerToken),
-            ("serviceAccount", account, Credential::GoogleServiceAccount),
-            (
-                "accountKey",
-                self.account_key.clone(),
-                Credential::AzureAccountKey,
-            ),
-            ("sasToken", self.sas_token.clone(), Credential::AzureSignature),
-            ("password", self.password.clone(), Credential::Password),
-        ];
-        for (member, value, make) in others {
+        let mut add = |member: &str, value: Option<String>, make: fn(String) -> Credential| {
             kinds.extend(value.map(|value| (name(member), make(value))));
-        }
+        };
+        add("token", self.token.clone(), Credential::BearerToken);
+        add("serviceAccount", account, Credential::GoogleServiceAccount);
+        add(
+            "accountKey",
+            self.account_key.clone(),
+            Credential::AzureAccountKey,
+        );
+        add("sasToken", self.sas_token.clone(), Credential::AzureSignature);
+        add("password", self.password.clone(), Credential::Password);
         Ok(kinds)
     }
 }
