@@ -77,7 +77,7 @@ go-plugins:
 
 test-python: $(VENV)/.complete install-python node_modules/.package-lock.json go-plugins
 	$(VENV)/bin/python -m mypy.stubtest stackwright._stackwright
-	$(VENV)/bin/python -m pytest
+	STACKWRIGHT_TEST_MOTO=$(wildcard $(MOTO)/bin/python) $(VENV)/bin/python -m pytest
 
 # ---- Node ----
 
@@ -91,7 +91,7 @@ npm-package: node
 # One test hosts a component in Python.
 test-node: node $(VENV)/.complete go-plugins
 	npm run --silent test:types
-	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python npm test
+	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python STACKWRIGHT_TEST_MOTO=$(wildcard $(MOTO)/bin/python) npm test
 
 # The ends of the supported ranges: the oldest and the newest SDK for Python, each in a folder of its own, and the newest for Node, on Node 22;
 # node_modules has the oldest one for Node.

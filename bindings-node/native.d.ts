@@ -103,7 +103,7 @@ export declare class Engine {
   stacks(project: string | undefined | null, resourceCounts: boolean): Promise<string>
   /** Begins to answer a request about the installed plugins, which is JSON; `subject` names the call in errors. */
   plugins(request: string, subject: string): PluginAnswer
-  /** Ends the idle plugin processes. */
+  /** Ends the idle plugin processes, and the calls of a store of the host. */
   close(): Promise<void>
 }
 
@@ -270,6 +270,10 @@ export interface EngineSettings {
   autonamer?: number
   /** The package's number of the object that installs plugins. */
   installer?: number
+  /** The host's own store. */
+  store?: StoreEntry
+  /** The package's number of the object that returns credentials of the store. */
+  credentials?: number
 }
 
 /** A kind of error: the name that its class of the package carries as `kind`, and what it carries as `errorClass`. */
@@ -401,6 +405,14 @@ export interface StackEntry {
   deployment?: string
   /** The host's own encryption of its secrets. */
   secrets?: SecretsEntry
+}
+
+/** A store of the host as the package describes it. */
+export interface StoreEntry {
+  /** The package's number of the object. */
+  number: number
+  /** Whether the object has a method that copies. */
+  hasCopy: boolean
 }
 
 /** Returns the error of a name that does not exist; `part` is the noun of a name, and `owner` has them. */

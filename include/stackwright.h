@@ -60,6 +60,11 @@
 #define SW_POLICIES_VERSION 1
 
 /**
+ * The version of `sw_store_t` that this header describes.
+ */
+#define SW_STORE_VERSION 1
+
+/**
  * The version of `sw_host_t` that this header describes.
  */
 #define SW_HOST_VERSION 1
@@ -145,6 +150,35 @@ enum sw_status_t
 typedef enum sw_status_t sw_status_t;
 #else
 typedef int32_t sw_status_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * The condition of a write to a store of the host.
+ */
+enum sw_condition_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * None.
+   */
+  SW_CONDITION_ANY = 0,
+  /**
+   * There is no object.
+   */
+  SW_CONDITION_ABSENT = 1,
+  /**
+   * The object has the version that is passed.
+   */
+  SW_CONDITION_MATCH = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum sw_condition_t sw_condition_t;
+#else
+typedef int32_t sw_condition_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -257,7 +291,8 @@ typedef struct sw_bytes_t sw_bytes_t;
 
 /**
  * A pending call of a host's function. The function owns it and must pass it to exactly one of
- * `sw_completion_succeed`, `sw_completion_fail`, `sw_completion_fail_with` and `sw_completion_free`, from any thread,
+ * `sw_completion_succeed`, `sw_completion_succeed_with_version`, `sw_completion_fail`, `sw_completion_fail_with` and
+ * `sw_completion_free`, from any thread,
  * also after the call was cancelled. Passing it to a second one has no effect and returns
  * `SW_STATUS_MISUSE`.
  */
@@ -717,6 +752,90 @@ typedef struct sw_package_t {
 } sw_package_t;
 
 /**
+ * Replaces an object as a whole if the condition holds, both as one step, whichever other host writes at the same time; completes
+ * with the new version (a text, no JSON). When the condition does not hold, it changes nothing and fails with
+ * `SW_PROVIDER_STATUS_FAILED_PRECONDITION`. `version` is empty unless the condition is `SW_CONDITION_MATCH`. A NUL follows `key`,
+ * `content` and `version`, which are borrowed for the duration of the call.
+ */
+typedef void (*sw_store_put_t)(void *user_data,
+                               struct sw_bytes_view_t key,
+                               struct sw_bytes_view_t content,
+                               sw_condition_t condition,
+                               struct sw_bytes_view_t version,
+                               struct sw_completion_t *completion);
+
+/**
+ * Copies the content of `source` to `target`, which is replaced, and completes with an empty response; fails with
+ * `SW_PROVIDER_STATUS_NOT_FOUND` when there is no `source`. A NUL follows both keys, which are borrowed for the duration of the call.
+ */
+typedef void (*sw_store_copy_t)(void *user_data,
+                                struct sw_bytes_view_t source,
+                                struct sw_bytes_view_t target,
+                                struct sw_completion_t *completion);
+
+/**
+ * A store of the host: named objects with conditional writes, in which an engine keeps the states of its stacks, their journals and
+ * their leases. Several hosts can use the objects at once. The table is copied.
+ *
+ * ITS FUNCTIONS ARE CALLED CONCURRENTLY, from any thread. Each call is completed exactly once, before or after the function returns
+ * and from any thread. Without `SW_FUNCTION_PROMPT` in `flags`, each call has a thread of its own and may block. A write is durable
+ * when it is completed, and what was written is read from then on. Keys are texts of segments with `/` between them.
+ *
+ * A call that fails with another status than its function names is an error `SW_STATUS_UNAVAILABLE` that names the function and the
+ * key, as is one that is not completed within two minutes, which is cancelled. A write that failed may have been done. The completion
+ * of a cancelled call must still be completed or freed.
+ */
+typedef struct sw_store_t {
+  /**
+   * `sizeof(sw_store_t)`.
+   */
+  size_t struct_size;
+  /**
+   * `SW_STORE_VERSION`.
+   */
+  uint32_t version;
+  /**
+   * 0 or `SW_FUNCTION_PROMPT`.
+   */
+  uint32_t flags;
+  /**
+   * Passed to each function.
+   */
+  void *user_data;
+  /**
+   * Frees `user_data` after the last call of a function; may be null. It must return soon.
+   */
+  sw_free_t free;
+  /**
+   * Called once when a call is cancelled; may be null. It must return soon.
+   */
+  sw_give_up_t give_up;
+  /**
+   * Reads the object whose key is the request, which is no JSON: completes with `sw_completion_succeed_with_version`, or with
+   * `sw_completion_succeed` and an empty response when there is no object. Required.
+   */
+  sw_call_t get;
+  /**
+   * Replaces an object. Required.
+   */
+  sw_store_put_t put;
+  /**
+   * Lists the objects whose keys start with the request, which is no JSON, in any order: `[{"key": "…", "size": 1, "modified":
+   * "2026-01-02T03:04:05Z"}]`, the time being that of the last write. Required.
+   */
+  sw_call_t list;
+  /**
+   * Removes the object whose key is the request, which is no JSON; does nothing when there is none. Completes with an empty
+   * response. Required.
+   */
+  sw_call_t delete_;
+  /**
+   * Copies an object. Null: objects are read and written.
+   */
+  sw_store_copy_t copy;
+} sw_store_t;
+
+/**
  * The host's functions that the engine calls, each of which may be null. The table is copied.
  *
  * ITS FUNCTIONS ARE CALLED CONCURRENTLY, each call on a thread of its own, and may block, except for `give_up` and
@@ -829,6 +948,18 @@ typedef struct sw_host_t {
    * message of a failure must contain no secret.
    */
   sw_call_t decrypt_for_stack;
+  /**
+   * Returns the credentials of the store, a bucket or a database: `{}` → an object with the members of `credentials` in the
+   * settings of the engine, with `expires` in place of `fromEnvironment` and `serviceAccount`. Called when the store is used first, and
+   * again one minute before `expires`, or, without that, one minute later; calls do not overlap. A failure fails the request of
+   * the store that needed the credentials; its message must contain no secret. Null: those of the settings are used.
+   */
+  sw_call_t credentials;
+  /**
+   * The host's own store, a table with a `user_data` of its own; `store` of the settings names it in messages (a URL, or a name).
+   * Null: the store of the settings.
+   */
+  const struct sw_store_t *store;
 } sw_host_t;
 
 /**
@@ -850,6 +981,8 @@ typedef struct sw_engine_options_t {
    *   otherwise: nothing keeps two hosts from changing a stack at once then.
    * - `baseDirectory` (string): The folder against which relative folders of the store are resolved; the working
    *   directory when left out.
+   * - `credentials` (StoreCredentials): The credentials of a bucket or a database. Those that end come from a
+   *   callback of the host instead.
    * - `nestedSecrets` (boolean): Keeps secrets at any depth; true when left out. An input or output is then secret
    *   when it is at or below the path of a secret input, also where its provider returns it without the mark. With
    *   false, outputs are marked by the names of secret inputs at the top level only, as in the reference engine.
@@ -859,7 +992,9 @@ typedef struct sw_engine_options_t {
    * - `secrets` (SecretsSettings): The name and data that states record for the host's own encryption, where the host
    *   passes one.
    * - `store` (string): The location of the states: `file:///absolute/folder`, `file://./relative/folder`
-   *   (`file://relative/folder` is the same: there is no host in it) or `memory://`.
+   *   (`file://relative/folder` is the same: there is no host in it), `memory://`, a bucket (`s3://`, `gs://`,
+   *   `azblob://`) or a database (`postgres://`). Where the host passes a store of its own, the name of that in
+   *   messages.
    * - `trustedPeers` (array of integer): User ids whose processes are accepted at the other end of connections on
    *   loopback, beside those of the own user and of root: for providers and policy packs that run as another user.
    *
@@ -896,6 +1031,22 @@ typedef struct sw_engine_options_t {
    *   engine's layout, `<server>/pulumi-<kind>-<name>-v<version>-<os>-<arch>.tar.gz`.
    * - `waitsForRegistrations` (array of string): Names of plugins whose calls may wait for later registrations, so
    *   that the option `parallel` is no strict limit for them.
+   *
+   * Members of `credentials`:
+   *
+   * - `accessKeyId` (string): The id of an access key of AWS, for `s3://`.
+   * - `accountKey` (string): The key of a storage account, base64, for `azblob://`.
+   * - `expires` (string): The time at which the credentials of a callback end, RFC 3339. They are requested again one
+   *   minute before; without it, one minute after they were returned.
+   * - `fromEnvironment` (boolean): Uses the variables of this process's environment, and what they refer to, as the
+   *   command does. They are read once, when the engine is made. Not from a callback.
+   * - `password` (string): A password, for `postgres://`.
+   * - `sasToken` (string): A shared access signature as a query string, for `azblob://`.
+   * - `secretAccessKey` (string): The secret access key of the same.
+   * - `serviceAccount` (any JSON): The key file of a Google service account, for `gs://`: its content as a string or
+   *   an object. Not from a callback.
+   * - `sessionToken` (string): The session token of temporary keys.
+   * - `token` (string): An OAuth token, for `gs://` and `azblob://`.
    *
    * Members of `secrets`, for a host's table with `encrypt` and `decrypt`. Data of other secrets providers is
    * decrypted as without them:
@@ -1465,6 +1616,14 @@ sw_status_t sw_completion_succeed(struct sw_completion_t *completion,
                                   struct sw_bytes_view_t response);
 
 /**
+ * Completes a call of `get` of a store of the host with the content of an object and its version (a text that is not empty), and
+ * frees the completion, also when this function fails.
+ */
+sw_status_t sw_completion_succeed_with_version(struct sw_completion_t *completion,
+                                               struct sw_bytes_view_t content,
+                                               struct sw_bytes_view_t version);
+
+/**
  * Completes a call with a failure and frees the completion, also when this function fails.
  *
  * `status` is one of `sw_provider_status_t`; the message is reported unchanged.
@@ -1579,7 +1738,7 @@ void sw_policy_pack_free(struct sw_policy_pack_t *pack);
 /**
  * Creates an engine.
  *
- * On success the library owns the `user_data` of the packages' and the host's tables, and calls their `free`. On
+ * On success the library owns the `user_data` of the tables of the packages, the host and its store, and calls their `free`. On
  * failure it does not.
  */
 sw_status_t sw_engine_new(const struct sw_engine_options_t *options,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stackwright::{
     Engine, Language,
-    binding::{self, EngineDocument, SecretsDocument},
+    binding::{self, EngineDocument, SecretsDocument, StoreHost},
     runtime::Runtime,
     secrets::{Base64Provider, CallbackProvider, PassphraseProvider, SecretsProvider},
 };
@@ -53,6 +53,10 @@ pub struct sw_engine_options_t {
     ///
     /// @members Plugins
     ///
+    /// Members of `credentials`:
+    ///
+    /// @members StoreCredentials
+    ///
     /// Members of `secrets`, for a host's table with `encrypt` and `decrypt`. Data of other secrets providers is
     /// decrypted as without them:
     ///
@@ -97,7 +101,7 @@ impl Drop for Parts {
 
 /// Creates an engine.
 ///
-/// On success the library owns the `user_data` of the packages' and the host's tables, and calls their `free`. On
+/// On success the library owns the `user_data` of the tables of the packages, the host and its store, and calls their `free`. On
 /// failure it does not.
 ///
 /// # Safety
@@ -178,7 +182,13 @@ fn build(
     let base = std::path::absolute(base)
         .map_err(|error| Failure::invalid(format!("the working directory is unavailable: {error}")))?;
     let _context = shared.handle.enter();
-    let store = settings.open_store(&base, &runtime)?;
+    let store_host = StoreHost {
+        language: Language::C,
+        objects: host.and_then(|host| host.objects()),
+        credentials: host.and_then(Host::credentials),
+    };
+    // The functions are called until the last stack is freed, or the runtime ends.
+    let (store, _) = settings.open_store(&base, &runtime, store_host)?;
     let mut secrets: Arc<dyn SecretsProvider> = match settings.passphrase {
         Some(passphrase) if passphrase.is_empty() => {
             return Err(Failure::invalid("the passphrase of the engine is empty"));

@@ -22,6 +22,7 @@ pub mod context;
 pub mod provider;
 pub mod function;
 pub mod policy;
+pub mod store;
 pub mod host;
 pub mod engine;
 pub mod plugin;

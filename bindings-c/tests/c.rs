@@ -153,6 +153,13 @@ fn the_host_supplies_and_observes() {
 }
 
 #[test]
+fn the_host_supplies_the_store_and_its_credentials() {
+    let program = compile("gcc", "c11", "stores.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
+}
+
+#[test]
 fn the_host_constructs_components_and_answers_methods() {
     let program = compile("gcc", "c11", "components.c");
     run(with_library(&mut Command::new(&program)));

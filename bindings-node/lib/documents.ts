@@ -132,6 +132,7 @@ export const PLUGINS_MEMBERS = [
 export const ENGINE_SETTINGS_MEMBERS = [
     "allowUnfenced",
     "baseDirectory",
+    "credentials",
     "nestedSecrets",
     "passphrase",
     "plugins",
@@ -754,6 +755,39 @@ export interface PluginSelection {
     name?: string;
     /** A range of versions: `>=1.2.0 <2.0.0`, or a version, which is that version alone. */
     versions?: string;
+}
+
+/** The credentials of a remote store: those of one kind, or the environment. */
+export interface StoreCredentials {
+    /** The id of an access key of AWS, for `s3://`. */
+    accessKeyId?: string;
+    /** The key of a storage account, base64, for `azblob://`. */
+    accountKey?: string;
+    /**
+     * The time at which the credentials of a callback end, RFC 3339. They are requested again one minute before;
+     * without it, one minute after they were returned.
+     */
+    expires?: string | Date;
+    /**
+     * Uses the variables of this process's environment, and what they refer to, as the command does. They are read
+     * once, when the engine is made. Not from a callback.
+     */
+    fromEnvironment?: boolean;
+    /** A password, for `postgres://`. */
+    password?: string;
+    /** A shared access signature as a query string, for `azblob://`. */
+    sasToken?: string;
+    /** The secret access key of the same. */
+    secretAccessKey?: string;
+    /**
+     * The key file of a Google service account, for `gs://`: its content as a string or an object. Not from a
+     * callback.
+     */
+    serviceAccount?: string | object;
+    /** The session token of temporary keys. */
+    sessionToken?: string;
+    /** An OAuth token, for `gs://` and `azblob://`. */
+    token?: string;
 }
 
 /** The settings with which a stack is opened. None of them is kept with the stack. */

@@ -10,6 +10,7 @@ import {
     PLUGINS_MEMBERS,
     STACK_SETTINGS_MEMBERS,
     type StackSettings,
+    type StoreCredentials,
     type StackSummary,
 } from "./documents";
 import { awaited, guarded, InvalidInputError, NotFoundError } from "./errors";
@@ -34,6 +35,7 @@ import type { Provider, Resolver } from "./provider";
 import { addProgram } from "./program";
 import { findDirectory } from "./sdk/find";
 import { documentOf, Stack } from "./stack";
+import { credentialsHost, type CredentialSource, isHostStore, nameOfStore, plainCredentials, type Store, storeHost } from "./store";
 import type { Secret } from "./values";
 
 /** Returns a stack of the list that one line represents as a string. */
@@ -55,9 +57,11 @@ function lineOf({ name, lastUpdate, lock, problems, resourceCount }: StackSummar
 export interface EngineOptions {
     /**
      * Where states live: `file:///absolute/folder`, `file://./relative/folder` (`file://relative/folder` is the same: there is
-     * no host in it) or `memory://`.
+     * no host in it), `memory://`, a bucket (`s3://`, `gs://`, `azblob://`) or a database (`postgres://`); or a store of the host.
      */
-    store: string;
+    store: string | Store;
+    /** The credentials of a bucket or a database, or a function that returns them and is called again before they end. */
+    credentials?: StoreCredentials | CredentialSource;
     /**
      * What secrets are encrypted with; without it, secrets are only encoded, and the reference engine's command opens a stack
      * only while it has no secret.
@@ -160,12 +164,16 @@ export class Engine {
             refuseClass(name, provider);
         }
         const bridge = new Bridge(callBody);
-        const { providers, resolver, installer, stackReader, secrets, fetch, autonamer, sdk, ...unread } = options;
+        const { providers, resolver, installer, stackReader, secrets, fetch, autonamer, sdk, store, credentials, ...unread } = options;
+        const hostStore = isHostStore(store) ? store : undefined;
+        const isGiven = typeof credentials === "object" && !Array.isArray(credentials);
         const plugins = pluginSettings(options.plugins, sdk);
         const document = {
             // Unknown names are refused by the engine.
             ...unread,
             ...membersOf(options, ENGINE_SETTINGS_MEMBERS),
+            store: hostStore === undefined ? store : nameOfStore(hostStore),
+            credentials: isGiven ? plainCredentials(credentials) : typeof credentials === "function" ? undefined : credentials,
             secrets: undefined,
             plugins,
             baseDirectory: options.baseDirectory ?? process.cwd(),
@@ -185,6 +193,12 @@ export class Engine {
                     ...(stackReader === undefined
                         ? {}
                         : { stackReader: bridge.addHost(stackReaderHost(stackReader)) }),
+                    ...(hostStore === undefined
+                        ? {}
+                        : { store: { number: bridge.addHost(storeHost(hostStore)), hasCopy: typeof hostStore.copy === "function" } }),
+                    ...(typeof credentials === "function"
+                        ? { credentials: bridge.addHost(credentialsHost(credentials)) }
+                        : {}),
                     ...(secrets === undefined ? {} : { secrets: secretsEntry(bridge, secrets) }),
                     ...(fetch === undefined ? {} : { fetch: bridge.addHost(fetchHost(fetch)) }),
                     ...(autonamer === undefined
@@ -333,7 +347,7 @@ export class Engine {
         return [native.Command.onEngine(this.#native), this.#bridge];
     }
 
-    /** Ends the plugin processes that are kept warm. No stack is opened and no operation started after that. */
+    /** Ends the plugin processes that are kept warm, and the calls of a store of the host. No stack is opened and no operation started after that. */
     close(): Promise<void> {
         this.#closed = true;
         return awaited(() => this.#native.close());

@@ -90,6 +90,7 @@ export interface HostObject {
     install?(plugin: ResolutionRequest, signal: AbortSignal): unknown;
     checkPolicy?(request: PolicyRequest): unknown;
     callFunction?(request: FunctionRequest, signal: AbortSignal): unknown;
+    supply?(request: object): unknown;
     /** The run of the program whose function `callFunction` is. */
     readonly run?: Owner;
 }

@@ -60,6 +60,7 @@ export {
     type Step,
     type StepOp,
     type StepStatus,
+    type StoreCredentials,
     type SuggestedMove,
 } from "./documents";
 export {
@@ -95,6 +96,13 @@ export {
     type StackReader,
     type StackResource,
 } from "./host";
+export {
+    type Condition,
+    type CredentialSource,
+    type ObjectInfo,
+    type Store,
+    type StoredObject,
+} from "./store";
 export { type PluginInstaller } from "./installer";
 export { type PluginInstallation, Plugins } from "./plugins";
 export {

@@ -6,7 +6,7 @@ use napi::{Env, Result, bindgen_prelude::Unknown};
 use napi_derive::napi;
 use stackwright::{
     Error, Language, Opening,
-    binding::{self, EngineDocument, ProgressTextSink, StackDocument},
+    binding::{self, EngineDocument, HostCalls, ProgressTextSink, StackDocument},
     config::Config,
     runtime::Runtime,
     secrets::{Base64Provider, CallbackProvider, PassphraseProvider, SecretsProvider},
@@ -23,6 +23,7 @@ use crate::{
     project::Project,
     provider::{ProviderEntry, provider_of},
     stack::Stack,
+    store::{StoreEntry, store_host},
 };
 
 /// A host's own encryption.
@@ -55,6 +56,10 @@ pub struct EngineSettings {
     pub autonamer: Option<u32>,
     /// The package's number of the object that installs plugins.
     pub installer: Option<u32>,
+    /// The host's own store.
+    pub store: Option<StoreEntry>,
+    /// The package's number of the object that returns credentials of the store.
+    pub credentials: Option<u32>,
 }
 
 /// The components of a stack, beside the settings that are data.
@@ -75,6 +80,8 @@ pub struct StackEntry {
 pub struct Engine {
     engine: stackwright::Engine,
     shared: Arc<Shared>,
+    /// The calls of what the host supplies to the store.
+    store_calls: HostCalls,
 }
 
 impl Engine {
@@ -96,7 +103,11 @@ impl Engine {
     pub fn new(bridge: &Bridge, settings: EngineSettings) -> Result<Self> {
         let shared = Arc::clone(&bridge.shared);
         build(&shared, settings)
-            .map(|engine| Self { engine, shared })
+            .map(|(engine, store_calls)| Self {
+                engine,
+                shared,
+                store_calls,
+            })
             .map_err(|error| errors::to_napi(&error))
     }
 
@@ -190,10 +201,11 @@ impl Engine {
         PluginAnswer(Arc::new(Mutex::new(receiver)))
     }
 
-    /// Ends the idle plugin processes.
+    /// Ends the idle plugin processes, and the calls of a store of the host.
     #[napi]
     pub async fn close(&self) {
         self.engine.close().await;
+        self.store_calls.close().await;
     }
 }
 
@@ -229,11 +241,16 @@ impl PluginAnswer {
 #[napi]
 pub struct StackConfig(Config);
 
-fn build(shared: &Arc<Shared>, settings: EngineSettings) -> stackwright::Result<stackwright::Engine> {
+fn build(
+    shared: &Arc<Shared>,
+    settings: EngineSettings,
+) -> stackwright::Result<(stackwright::Engine, HostCalls)> {
     let runtime = Runtime::system(shared.handle().clone());
+    // Taken first: the package releases taken objects when they are dropped, also after an error.
+    let host = store_host(shared, settings.store.as_ref(), settings.credentials);
     let document: EngineDocument = binding::read(settings.document.as_bytes(), Language::Node, "an engine")?;
     let base = document.base_directory.clone().unwrap_or_default();
-    let store = document.open_store(&base, &runtime)?;
+    let (store, store_calls) = document.open_store(&base, &runtime, host)?;
     let secrets = secrets(shared, &settings, document.passphrase, &runtime)?;
     let (plugins, pool) = document.plugins.into_settings()?;
     let mut builder = stackwright::Engine::builder(shared.handle().clone())
@@ -263,7 +280,7 @@ fn build(shared: &Arc<Shared>, settings: EngineSettings) -> stackwright::Result<
         let package = entry.package.clone();
         builder = builder.provider(package, Arc::new(provider_of(shared, entry)));
     }
-    builder.build()
+    Ok((builder.build()?, store_calls))
 }
 
 /// Returns the secrets provider: the host's encryption if there is one, and the passphrase for all other secrets.

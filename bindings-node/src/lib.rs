@@ -11,6 +11,7 @@ mod registration;
 mod bridge;
 mod provider;
 mod host;
+mod store;
 mod policy;
 mod program;
 mod functions;

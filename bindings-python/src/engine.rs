@@ -8,7 +8,7 @@ use pyo3::{
 };
 use stackwright::{
     Language, Opening,
-    binding::{self, EngineDocument, ProgressTextSink, StackDocument},
+    binding::{self, EngineDocument, HostCalls, ProgressTextSink, StackDocument, StoreHost},
     secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
 };
 use stackwright_project::open_stack;
@@ -18,7 +18,10 @@ use crate::{
     config::read_config,
     errors::OrRaise as _,
     function::{HostContext, Pool},
-    host::{PythonAutonamer, PythonFetch, PythonJournal, PythonStacks, python_secrets},
+    host::{
+        PythonAutonamer, PythonCredentials, PythonFetch, PythonJournal, PythonStacks, PythonStore,
+        python_secrets,
+    },
     project::Project,
     provider::{PythonInstaller, PythonProvider, PythonResolver},
     runtime::Runtime,
@@ -33,6 +36,8 @@ pub(crate) struct Engine {
     /// Runs functions of the host, on a pool of their own.
     host: HostContext,
     pools: [Arc<Pool>; 2],
+    /// The calls of what the host supplies to the store.
+    store_calls: HostCalls,
 }
 
 impl Engine {
@@ -59,6 +64,21 @@ impl Engine {
 /// Returns a setting unless it is `None`.
 fn given(setting: Bound<'_, PyAny>) -> Option<Bound<'_, PyAny>> {
     (!setting.is_none()).then_some(setting)
+}
+
+/// Reads what the host supplies for the store.
+fn store_host(
+    store: Option<Bound<'_, PyAny>>,
+    credentials: Option<Bound<'_, PyAny>>,
+    host: &HostContext,
+) -> PyResult<StoreHost> {
+    let store = store.map(|store| PythonStore::read(&store, host)).transpose()?;
+    let credentials = credentials.map(|callback| PythonCredentials::read(&callback, host));
+    Ok(StoreHost {
+        language: Language::Python,
+        objects: store.map(|store| Arc::new(store) as _),
+        credentials: credentials.transpose()?.map(|callback| Arc::new(callback) as _),
+    })
 }
 
 #[pymethods]
@@ -90,7 +110,8 @@ impl Engine {
             Some(base) => base,
             None => std::path::absolute(".")?,
         };
-        let store = document.open_store(&base, &core).or_raise(py)?;
+        let store_host = store_host(given(member("store")?), given(member("credentials")?), &host)?;
+        let (store, store_calls) = document.open_store(&base, &core, store_host).or_raise(py)?;
         let mut secrets: Arc<dyn SecretsProvider> = match document.passphrase {
             Some(passphrase) => Arc::new(PassphraseProvider::new(passphrase, core.clone())),
             None => Arc::new(Base64Provider),
@@ -133,6 +154,7 @@ impl Engine {
             runtime,
             pools: [providers.pool, Arc::clone(&host.pool)],
             host,
+            store_calls,
         })
     }
 
@@ -249,12 +271,19 @@ impl Engine {
         })
     }
 
-    /// Ends the plugin processes and the provider threads, then calls `callback(None, error)`.
+    /// Returns the URL of the store, without credentials.
+    fn store_url(&self) -> String {
+        self.engine.store_url()
+    }
+
+    /// Ends the plugin processes, the calls of a store of the host and the provider threads, then calls `callback(None, error)`.
     fn close(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
         let completion = PendingCompletion::new(completions, callback);
         let (engine, pools) = (self.engine.clone(), self.pools.clone());
+        let store_calls = self.store_calls.clone();
         drop(self.runtime.handle(py)?.spawn(async move {
             engine.close().await;
+            store_calls.close().await;
             pools.iter().for_each(|pool| pool.close());
             completion.settle(Ok(()), |py, ()| Ok(py.None()));
         }));

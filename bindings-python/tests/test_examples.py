@@ -46,6 +46,12 @@ def test_the_example_that_keeps_its_state_does_nothing_the_second_time(tmp_path:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["deployment.json", "files"]
 
 
+def test_the_example_with_a_store_of_its_own_finds_what_it_has_recorded(tmp_path: Path) -> None:
+    output = run("own_store.py", tmp_path, str(tmp_path))
+    assert "2 created" in output and "2 unchanged" in output
+    assert ".pulumi/stacks/data/dev.json" in output
+
+
 def test_the_example_of_many_stacks_deploys_them_concurrently(tmp_path: Path) -> None:
     # Few stacks, because the key derivation of each passphrase is slow.
     output = run("many_stacks.py", tmp_path, str(tmp_path), "12")

@@ -17,6 +17,7 @@ const DICTIONARIES: &[&str] = &[
     "PolicyPack",
     "OperationOptions",
     "StackSettings",
+    "StoreCredentials",
     "ImportParameterization",
     "ImportExtension",
     "ImportResource",
@@ -76,6 +77,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal, TypedDict, Union
 
 from ._record import record

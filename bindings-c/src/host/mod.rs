@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use stackwright::{
     Error, ErrorKind,
     autonaming::{Autonamer, NamingRequest, Proposal},
+    binding::{CredentialHost, ObjectHost},
     property::{
         PropertyMap,
         hash::Fetch,
@@ -32,6 +33,7 @@ use crate::{
     guard::{VersionedStruct, sized},
     provider::{HostFunction, PendingCall, sw_call_t, sw_give_up_t, text_answer},
     runtime::Shared,
+    store::{CStore, sw_store_t},
 };
 
 /// The version of `sw_host_t` that this header describes.
@@ -114,6 +116,14 @@ pub struct sw_host_t {
     /// passed with the name of the referring stack, unless `referencePassphrases` of its settings contains them. The
     /// message of a failure must contain no secret.
     pub decrypt_for_stack: sw_call_t,
+    /// Returns the credentials of the store, a bucket or a database: `{}` → an object with the members of `credentials` in the
+    /// settings of the engine, with `expires` in place of `fromEnvironment` and `serviceAccount`. Called when the store is used first, and
+    /// again one minute before `expires`, or, without that, one minute later; calls do not overlap. A failure fails the request of
+    /// the store that needed the credentials; its message must contain no secret. Null: those of the settings are used.
+    pub credentials: sw_call_t,
+    /// The host's own store, a table with a `user_data` of its own; `store` of the settings names it in messages (a URL, or a name).
+    /// Null: the store of the settings.
+    pub store: *const sw_store_t,
 }
 
 // SAFETY: the size is the first field; the rest are numbers, pointers and functions that may be null.
@@ -126,6 +136,7 @@ pub(crate) struct Host {
     functions: sw_host_t,
     data: Arc<UserData>,
     shared: Arc<Shared>,
+    store: Option<Arc<CStore>>,
     /// The providers that `resolve` can name.
     packages: BTreeMap<String, Arc<dyn ProviderBackend>>,
 }
@@ -140,7 +151,7 @@ impl Host {
     /// Reads a table of the host; `None` for null.
     ///
     /// # Safety
-    /// `table` must be null or readable for its `struct_size`.
+    /// `table` must be null or readable for its `struct_size`, as must its store.
     pub(crate) unsafe fn new(
         table: *const sw_host_t,
         shared: &Arc<Shared>,
@@ -168,7 +179,10 @@ impl Host {
                 "the host's table has one of the functions for secrets of one stack without the other",
             ));
         }
+        // SAFETY: null or readable by this function's contract.
+        let store = unsafe { CStore::new(functions.store, shared) }?;
         Ok(Some(Arc::new(Self {
+            store,
             data: Arc::new(UserData::new(functions.user_data, functions.free)),
             functions,
             shared: Arc::clone(shared),
@@ -176,9 +190,14 @@ impl Host {
         })))
     }
 
-    /// Takes ownership of `user_data`, which the host has until then.
+    /// Takes ownership of `user_data`, and of that of the store, which the host has until then.
     pub(crate) fn adopt(&self) {
         self.data.adopt();
+        self.store.iter().for_each(|store| store.adopt());
+    }
+
+    pub(crate) fn objects(&self) -> Option<Arc<dyn ObjectHost>> {
+        self.store.as_ref().map(|store| Arc::clone(store) as _)
     }
 
     pub(crate) fn resolver(self: &Arc<Self>) -> Option<Arc<dyn Resolver>> {
@@ -194,6 +213,13 @@ impl Host {
 
     pub(crate) fn fetch(self: &Arc<Self>) -> Option<Arc<dyn Fetch>> {
         self.functions.fetch.is_some().then(|| Arc::clone(self) as _)
+    }
+
+    pub(crate) fn credentials(self: &Arc<Self>) -> Option<Arc<dyn CredentialHost>> {
+        self.functions
+            .credentials
+            .is_some()
+            .then(|| Arc::clone(self) as _)
     }
 
     pub(crate) fn autonamer(self: &Arc<Self>) -> Option<Arc<dyn Autonamer>> {
@@ -328,6 +354,15 @@ impl StackReader for Host {
             "stack_resource_outputs",
         )
         .await
+    }
+}
+
+#[async_trait]
+impl CredentialHost for Host {
+    async fn credentials(&self) -> stackwright::Result<Vec<u8>> {
+        let function = self.functions.credentials;
+        self.ask(function, b"{}".to_vec(), ErrorKind::Unavailable, "credentials")
+            .await
     }
 }
 

@@ -160,6 +160,10 @@ pub(super) fn parse_answer<T: DeserializeOwned + Default>(
                 }
             })
         }
+        Some(Answer::Object(..)) => Err(ProviderError::unreadable(
+            String::new(),
+            format!("malformed {name} response: a content with a version"),
+        )),
         None => Err(ProviderError::without_answer(
             ProviderStatus::Internal,
             format!("the provider freed the completion of {name} without a response"),

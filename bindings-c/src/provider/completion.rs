@@ -51,10 +51,13 @@ pub(crate) enum Answer {
     Failed(i32, String),
     /// A failure's JSON.
     FailedWith(Vec<u8>),
+    /// The content of an object, and its version.
+    Object(Vec<u8>, Vec<u8>),
 }
 
 /// A pending call of a host's function. The function owns it and must pass it to exactly one of
-/// `sw_completion_succeed`, `sw_completion_fail`, `sw_completion_fail_with` and `sw_completion_free`, from any thread,
+/// `sw_completion_succeed`, `sw_completion_succeed_with_version`, `sw_completion_fail`, `sw_completion_fail_with` and
+/// `sw_completion_free`, from any thread,
 /// also after the call was cancelled. Passing it to a second one has no effect and returns
 /// `SW_STATUS_MISUSE`.
 pub struct sw_completion_t {
@@ -154,6 +157,30 @@ pub unsafe extern "C" fn sw_completion_succeed(
         // SAFETY: readable by this function's contract.
         let response = unsafe { response.bytes("the response") }?.to_vec();
         completion.complete(Answer::Done(response));
+        Ok(())
+    };
+    // SAFETY: null is allowed.
+    unsafe { guard(std::ptr::null_mut(), body) }
+}
+
+/// Completes a call of `get` of a store of the host with the content of an object and its version (a text that is not empty), and
+/// frees the completion, also when this function fails.
+///
+/// # Safety
+/// `content` and `version` must be readable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_completion_succeed_with_version(
+    completion: *mut sw_completion_t,
+    content: sw_bytes_view_t,
+    version: sw_bytes_view_t,
+) -> sw_status_t {
+    let body = || {
+        let completion = take(completion)?;
+        // SAFETY: readable by this function's contract.
+        let content = unsafe { content.bytes("the content") }?.to_vec();
+        // SAFETY: readable by this function's contract.
+        let version = unsafe { version.bytes("the version") }?.to_vec();
+        completion.complete(Answer::Object(content, version));
         Ok(())
     };
     // SAFETY: null is allowed.

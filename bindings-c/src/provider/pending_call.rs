@@ -35,6 +35,9 @@ pub(crate) type PolicyFunction = unsafe extern "C" fn(
     *mut sw_completion_t,
 );
 
+/// Calls a function of the host with arguments beside the request, which is valid until it returns.
+pub(crate) type CallClosure = Arc<dyn Fn(*mut c_void, sw_bytes_view_t, *mut sw_completion_t) + Send + Sync>;
+
 /// A function of the host, with the other arguments that it gets.
 #[derive(Clone)]
 pub(crate) enum HostFunction {
@@ -44,12 +47,14 @@ pub(crate) enum HostFunction {
     WithContext(ContextFunction, Arc<sw_context_t>),
     /// With the names of a policy and of its function, each followed by a NUL.
     OfPolicy(PolicyFunction, Arc<[Vec<u8>; 2]>),
+    /// With arguments that the closure has.
+    Closure(CallClosure),
 }
 
 impl HostFunction {
     fn context(&self) -> Option<&Arc<sw_context_t>> {
         match self {
-            Self::Plain(_) | Self::OfPolicy(..) => None,
+            Self::Plain(_) | Self::OfPolicy(..) | Self::Closure(_) => None,
             Self::WithContext(_, context) => Some(context),
         }
     }
@@ -71,6 +76,7 @@ impl HostFunction {
                 // SAFETY: this function's contract; the names are alive while `self` is.
                 unsafe { function(user_data, policy, name, request, completion) };
             }
+            Self::Closure(call) => call(user_data, request, completion),
         }
     }
 }
@@ -141,6 +147,9 @@ pub(crate) fn text_answer(
 ) -> stackwright::Result<Vec<u8>> {
     match answer {
         Some(Answer::Done(answer)) => Ok(answer),
+        Some(Answer::Object(..)) => Err(Error::invalid(format!(
+            "malformed {what} response from the host: a content with a version"
+        ))),
         Some(Answer::Failed(_, message)) => Err(Error::new(kind, message)),
         Some(Answer::FailedWith(failure)) => match serde_json::from_slice::<FailureMessage>(&failure) {
             Ok(failure) => Err(Error::new(kind, failure.message)),

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use napi::{Result, sys::ValueType};
 use stackwright::{
     autonaming::Proposal,
+    binding::ObjectAnswer,
     event::{DetailedDiff, DiffKind, PropertyDiff},
     property::PropertyMap,
     provider::{
@@ -40,6 +41,8 @@ pub(crate) enum Answered {
     Yes(bool),
     Version(Option<String>),
     Function(FunctionResult),
+    /// What a store has returned; of credentials, the JSON is in the place of a listing.
+    Supplied(ObjectAnswer),
     /// An exception of the host; the code is set for errors of this package.
     Refused {
         code: Option<String>,
@@ -64,7 +67,7 @@ impl Answered {
         match method {
             method::RESOLVE if present => resolution(reader, shared, value),
             method::RESOLVE => Ok(Self::Resolution(Resolution::Default)),
-            method::RECEIVE..=method::CALL_FUNCTION if present => host(reader, method, value),
+            method::RECEIVE..=method::SUPPLY if present => host(reader, method, value),
             method::CONFIGURE | method::DELETE | method::CANCEL | method::CLOSE => Ok(Self::Nothing),
             method::CONSTRUCT | method::CALL => bodies::returned(reader, value).map(Self::Returned),
             method::CHECK_CONFIG..method::RESOLVE => {
@@ -163,7 +166,7 @@ fn refuse_unknown(reader: &Reader, known: &[&str], value: Js) -> Result<()> {
 }
 
 /// Reads the package's form of a host's answer: `{ values }`, `{ texts }`, `{ content }`, `{ proposal }`, `{ yes }`,
-/// `{ version }`, or `{ refused: { code, message } }`.
+/// `{ version }`, the parts of an object and `{ text }`, or `{ refused: { code, message } }`.
 fn host(reader: &Reader, method: u32, value: Js) -> Result<Answered> {
     if let Some(refused) = reader.field(value, "refused")? {
         return Ok(Answered::Refused {
@@ -177,10 +180,7 @@ fn host(reader: &Reader, method: u32, value: Js) -> Result<Answered> {
         }
         method::ENCRYPT | method::DECRYPT => Answered::Texts(reader.texts_field(value, "texts")?),
         method::FETCH => {
-            let content = match reader.field(value, "content")? {
-                Some(content) => reader.scope().as_bytes(content)?,
-                None => None,
-            };
+            let content = content(reader, value)?;
             let wrong = || napi::Error::from_reason("expected a Buffer or Uint8Array");
             Answered::Content(content.ok_or_else(wrong)?)
         }
@@ -197,8 +197,21 @@ fn host(reader: &Reader, method: u32, value: Js) -> Result<Answered> {
         },
         method::LATEST_VERSION => Answered::Version(reader.text_field(value, "version")?),
         method::CALL_FUNCTION => Answered::Function(functions::result(reader, value)?),
+        method::SUPPLY => Answered::Supplied(ObjectAnswer {
+            content: content(reader, value)?,
+            version: reader.text_field(value, "version")?,
+            listing: reader.text_field(value, "text")?.map(Into::into),
+        }),
         _ => Answered::Nothing,
     })
+}
+
+/// Reads the bytes of an answer; `None` when there are none.
+fn content(reader: &Reader, value: Js) -> Result<Option<Bytes>> {
+    match reader.field(value, "content")? {
+        Some(content) => reader.scope().as_bytes(content),
+        None => Ok(None),
+    }
 }
 
 /// Reads the package's description of a proposed name.

@@ -33,7 +33,7 @@ use crate::{
 
 /// The methods that an object may have: their names and bit numbers, which the package shares.
 pub(crate) mod method {
-    pub(crate) const NAMES: [&str; 30] = [
+    pub(crate) const NAMES: [&str; 31] = [
         "checkConfig",
         "diffConfig",
         "configure",
@@ -64,6 +64,7 @@ pub(crate) mod method {
         "install",
         "checkPolicy",
         "callFunction",
+        "supply",
     ];
     pub(crate) const CHECK_CONFIG: u32 = 0;
     pub(crate) const DIFF_CONFIG: u32 = 1;
@@ -96,6 +97,8 @@ pub(crate) mod method {
     pub(crate) const INSTALL: u32 = 27;
     pub(crate) const CHECK_POLICY: u32 = 28;
     pub(crate) const CALL_FUNCTION: u32 = 29;
+    /// A call of a store, or a request for credentials.
+    pub(crate) const SUPPLY: u32 = 30;
     /// A number that no object has a method for.
     pub(crate) const NONE: u32 = 31;
 }

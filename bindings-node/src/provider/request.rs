@@ -3,6 +3,7 @@
 use napi::Result;
 use stackwright::{
     autonaming::NamingRequest,
+    binding::{ObjectCall, condition_parts},
     property::{PropertyMap, json::PlainMap},
     provider::{Call, CheckRequest, DiffRequest, ReadRequest, ResolutionRequest, UpdateRequest, Views},
     token::ResourceId,
@@ -58,6 +59,10 @@ pub(crate) enum Request {
     CheckPolicy(PolicyCall),
     /// A transform or a hook of a program.
     CallFunction(FunctionCall),
+    /// A call of a store.
+    UseStore(ObjectCall),
+    /// A request for the credentials of a store.
+    Credentials,
 }
 
 /// A call of a policy's function.
@@ -91,6 +96,7 @@ impl Request {
             Self::Install(_) => method::INSTALL,
             Self::CheckPolicy(_) => method::CHECK_POLICY,
             Self::CallFunction(_) => method::CALL_FUNCTION,
+            Self::UseStore(_) | Self::Credentials => method::SUPPLY,
         }
     }
 
@@ -159,8 +165,34 @@ impl Payload for Request {
             Self::Encrypt(texts) | Self::Decrypt(texts) => writer.texts(texts),
             Self::CheckPolicy(call) => object().and_then(|object| policy(writer, object, call)),
             Self::CallFunction(call) => call.write(writer),
+            Self::UseStore(call) => object().and_then(|object| use_store(writer, object, call)),
+            Self::Credentials => object(),
         }
     }
+}
+
+/// Writes a call of a store.
+fn use_store(writer: &Writer, object: Js, call: &ObjectCall) -> Result<Js> {
+    let scope = writer.scope();
+    writer.set_text(object, "method", call.method())?;
+    writer.set_text(object, "key", call.key())?;
+    match call {
+        ObjectCall::Put {
+            content, condition, ..
+        } => {
+            scope.set_named(object, "content", scope.bytes(content)?)?;
+            let (kind, version) = condition_parts(condition);
+            let written = scope.object()?;
+            writer.set_text(written, "kind", kind)?;
+            if let Some(version) = version {
+                writer.set_text(written, "version", version)?;
+            }
+            scope.set_named(object, "condition", written)?;
+        }
+        ObjectCall::Copy { to, .. } => writer.set_text(object, "target", to)?,
+        ObjectCall::Get { .. } | ObjectCall::List { .. } | ObjectCall::Delete { .. } => {}
+    }
+    Ok(object)
 }
 
 /// Writes a call of a policy's function.

@@ -9,6 +9,7 @@ from . import resource as _resource
 from ._stackwright import from_json, to_json
 from ._runner import LanguageRuntime, Program, PulumiProgram, pulumi_program
 from ._display import display
+from .credentials import Credentials, CredentialSource
 from .engine import Engine, PluginKind
 from .errors import (
     CancelledError,
@@ -56,7 +57,7 @@ from .host import Autonamer, Fetch, NamingRequest, ProposedName, Secrets, StackR
 from .installer import Installer, PluginInstaller
 from .journal import Journal, JournalEntry, Record
 from .operation import Operation
-from .options import ImportResource, OperationOptions, Plugins, PolicyPack, PolicySettings, StackSettings
+from .options import ImportResource, OperationOptions, Plugins, PolicyPack, PolicySettings, StackSettings, StoreCredentials
 from .policy import (
     Policy,
     PolicyAnalysis,
@@ -131,6 +132,7 @@ from ._results import (
 )
 from .result import Diagnostic, DiffKind, ImportCode, ImportedResource, ImportReport, MovedResource, PropertyChange, Result, Severity, Step, StepOp, StepStatus, SuggestedMove
 from .stack import Stack
+from .store import Condition, ObjectInfo, Store, StoredObject
 from .transforms import (
     InvokeTransform,
     InvokeTransformArgs,
@@ -172,6 +174,7 @@ __all__ = [
     "CheckRequest",
     "CheckResult",
     "ComponentOptions",
+    "Condition",
     "Ciphertext",
     "Config",
     "ConfigDeclaration",
@@ -182,6 +185,8 @@ __all__ = [
     "Context",
     "CreateRequest",
     "CreateResult",
+    "CredentialSource",
+    "Credentials",
     "CustomTimeouts",
     "DecryptError",
     "DeleteRequest",
@@ -232,6 +237,7 @@ __all__ = [
     "MovedResource",
     "NamingRequest",
     "NotFoundError",
+    "ObjectInfo",
     "Operation",
     "OperationOptions",
     "OtherEvent",
@@ -306,6 +312,9 @@ __all__ = [
     "StdoutEvent",
     "Step",
     "StepMetadata",
+    "Store",
+    "StoreCredentials",
+    "StoredObject",
     "SuggestedMove",
     "SuggestedMovesEvent",
     "SummaryEvent",

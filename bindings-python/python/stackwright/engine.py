@@ -16,6 +16,7 @@ from . import journal as _journal
 from . import _plugins
 from . import _provider_threads
 from . import provider as _provider
+from . import store as _store
 from ._bridge import answer
 from ._checks import require, require_function, require_given
 from ._annotations import Unpack
@@ -26,6 +27,7 @@ from ._results import InstalledPlugin, PluginProgress, StackSummary
 from ._runner import Program, check
 from ._stackwright import Engine as NativeEngine
 from ._stackwright import close_gate
+from .credentials import Credentials, describe_credentials
 from .errors import InvalidInputError
 from .host import Autonamer, Fetch, Secrets, StackReader
 from .installer import Installer
@@ -34,6 +36,7 @@ from .options import Plugins, StackSettings
 from .project import Project
 from .provider import Resolver
 from .stack import Stack, document_of
+from .store import Store
 
 __all__ = ["Engine", "PluginKind"]
 
@@ -103,7 +106,10 @@ class Engine:
             print(await stack.preview())
 
     :param store: Where states live: ``file://./folder`` (``file://folder`` is the same: there is no host in it),
-        ``file:///absolute/folder`` or ``memory://``.
+        ``file:///absolute/folder``, ``memory://``, a bucket (``s3://``, ``gs://``, ``azblob://``) or a database (``postgres://``); or a
+        store of the host, see :class:`stackwright.Store`.
+    :param credentials: Those of a bucket or a database: a mapping, a function that returns one and is called again before it ends, a
+        session of ``boto3``, or credentials of ``google.auth`` or ``azure.identity``; see :data:`stackwright.Credentials`.
     :param passphrase: Encrypts the secrets of its stacks; without it, they are only encoded, not encrypted, and the reference
         engine's command opens a stack only while it has no secret.
     :param secrets: Encrypts them the host's own way instead: an object with ``kind`` (the name of its encryption in
@@ -137,7 +143,8 @@ class Engine:
     def __init__(
         self,
         *,
-        store: str,
+        store: str | Store,
+        credentials: Credentials | None = None,
         passphrase: str | None = None,
         providers: Mapping[str, object] | None = None,
         plugins: Plugins | None = None,
@@ -161,9 +168,12 @@ class Engine:
         if passphrase == "":
             raise InvalidInputError("passphrase takes a text that is not empty; leave it out to have secrets only encoded")
         require_function("resolver", resolver)
+        host_store = _store.describe_store(store)
+        given, credential_source = describe_credentials(credentials)
         document = document_of_options(
             {
-                "store": store,
+                "store": store if host_store is None else host_store[0],
+                "credentials": given,
                 "passphrase": passphrase,
                 "base_directory": _path_text(base_directory),
                 "plugins": plugin_settings(Plugins() if plugins is None else plugins),
@@ -185,6 +195,8 @@ class Engine:
             *((host_fetch,) if host_fetch else ()),
             *((host_names,) if host_names else ()),
             *(function for function in host_installer or () if function),
+            *(function for function in (host_store[1] if host_store else ()) if function),
+            *((credential_source,) if credential_source else ()),
         )
         is_async = any(is_async for methods, _ in described.values() for _, _, is_async in methods)
         is_async = is_async or any(is_async for _, is_async in functions)
@@ -194,6 +206,8 @@ class Engine:
             "threads": threads,
             "provider_threads": provider_threads,
             "document": document,
+            "store": host_store and host_store[1],
+            "credentials": credential_source,
             "providers": described,
             "secrets": host_secrets,
             "stack_reader": host_stacks,
@@ -206,7 +220,6 @@ class Engine:
             "start_thread": _provider_threads.start_thread,
         }
         self._native = NativeEngine(settings)
-        self._store = store
         self._closed = False
         _open.add(self._native)
 
@@ -379,13 +392,13 @@ class Engine:
         return await _plugins.request(self._native, "remove_plugin", "remove", {"name": name, "versions": versions, "kind": kind})
 
     async def close(self) -> None:
-        """Ends plugin processes and provider threads. Operations should be over by then."""
+        """Ends plugin processes, provider threads and the calls of a store of the host. Operations should be over by then."""
         self._closed = True
         await answer(self._native.close)
         self._provider_loop.close()
 
     def __repr__(self) -> str:
-        return f"<Engine on {self._store}{', closed' if self._closed else ''}>"
+        return f"<Engine on {self._native.store_url()}{', closed' if self._closed else ''}>"
 
     async def __aenter__(self) -> Engine:
         return self

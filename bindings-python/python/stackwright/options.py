@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal, TypedDict, Union
 
 from ._record import record
@@ -335,6 +336,36 @@ class Plugins:
         """Returns settings that find what the reference engine's command finds: plugins on ``PATH``, and those that it has
         installed."""
         return cls(from_environment=True)
+
+
+class StoreCredentials(TypedDict, total=False):
+    """The credentials of a remote store: those of one kind, or the environment.
+
+    - ``access_key_id`` (str): The id of an access key of AWS, for ``s3://``.
+    - ``account_key`` (str): The key of a storage account, base64, for ``azblob://``.
+    - ``expires`` (str | datetime): The time at which the credentials of a callback end, RFC 3339. They are requested
+      again one minute before; without it, one minute after they were returned.
+    - ``from_environment`` (bool): Uses the variables of this process's environment, and what they refer to, as the
+      command does. They are read once, when the engine is made. Not from a callback.
+    - ``password`` (str): A password, for ``postgres://``.
+    - ``sas_token`` (str): A shared access signature as a query string, for ``azblob://``.
+    - ``secret_access_key`` (str): The secret access key of the same.
+    - ``service_account`` (str | Mapping[str, Any]): The key file of a Google service account, for ``gs://``: its
+      content as a string or an object. Not from a callback.
+    - ``session_token`` (str): The session token of temporary keys.
+    - ``token`` (str): An OAuth token, for ``gs://`` and ``azblob://``.
+    """
+
+    access_key_id: str
+    account_key: str
+    expires: str | datetime
+    from_environment: bool
+    password: str
+    sas_token: str
+    secret_access_key: str
+    service_account: str | Mapping[str, Any]
+    session_token: str
+    token: str
 
 
 class StackSettings(TypedDict, total=False):

@@ -22,6 +22,7 @@ from ._annotations import Unpack
 from ._checks import named_options
 from ._results import ConfigEntry, EditReport, InstalledPlugin, MoveReport, PendingOperation, PluginProgress, PolicyAnalysis, ProjectFacts, ResourceGraph, ResourceRecord, StackFile, StackSummary
 from ._runner import Program
+from .credentials import Credentials
 from .engine import Engine as _Engine
 from .engine import PluginKind
 from .errors import InvalidInputError
@@ -32,6 +33,7 @@ from .options import ImportResource, OperationOptions, Plugins, StackSettings
 from .project import Project as _Project
 from .provider import Resolver
 from .result import Result
+from .store import Store
 from .values import OutputValue, PropertyValue
 
 __all__ = ["Engine", "Operation", "Project", "Stack", "display"]
@@ -555,7 +557,8 @@ class Engine:
     def __init__(
         self,
         *,
-        store: str,
+        store: str | Store,
+        credentials: Credentials | None = None,
         passphrase: str | None = None,
         providers: Mapping[str, object] | None = None,
         plugins: Plugins | None = None,
@@ -574,6 +577,7 @@ class Engine:
     ) -> None:
         self._engine = _Engine(
             store=store,
+            credentials=credentials,
             passphrase=passphrase,
             providers=providers,
             plugins=plugins,

@@ -1,4 +1,5 @@
-//! Components that a host implements as Python functions: journal, stack reader, secrets, fetcher, autonamer, policies.
+//! Components that a host implements as Python functions: journal, stack reader, secrets, fetcher, autonamer, policies,
+//! stores and credentials.
 
 mod autonamer;
 mod fetch;
@@ -6,6 +7,7 @@ mod journal;
 mod policies;
 mod secrets;
 mod stacks;
+mod store;
 
 pub(crate) use self::{
     autonamer::PythonAutonamer,
@@ -14,4 +16,5 @@ pub(crate) use self::{
     policies::add_packs,
     secrets::{python_encryption, python_secrets},
     stacks::PythonStacks,
+    store::{PythonCredentials, PythonStore},
 };

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{
     analysis::{PolicyAnalysisDocument, PolicyViolationDocument},
+    credentials::CredentialDocument,
     edit::{EditDocument, EditReportDocument, EditedRecordDocument, RemovedReferenceDocument},
     event::EventDocument,
     import::{ImportReportDocument, ImportedResourceDocument},
@@ -88,6 +89,7 @@ documents! {
         MoveEditDocument;
         PluginDocument;
         PluginRequestDocument;
+        CredentialDocument;
         EngineDocument;
         StackDocument;
         RegistrationDocument;

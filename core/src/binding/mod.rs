@@ -5,6 +5,7 @@
 //! unknown names and values of a wrong type in the terms of the caller's language.
 
 mod analysis;
+mod credentials;
 mod document;
 mod edit;
 mod event;
@@ -24,10 +25,12 @@ mod run;
 mod settings;
 mod stack;
 mod stacks;
+mod store;
 
 #[doc(hidden)]
 pub use crate::message::nearest_names;
 pub use analysis::analysis_document;
+pub use credentials::{CredentialDocument, CredentialHost};
 pub use document::{Document, schemas};
 pub use edit::{EditDocument, edit, edit_report_document};
 pub use import::{import_document, import_request, import_values};
@@ -45,6 +48,7 @@ pub use records::{graph_document, record_document, record_facts, record_value, r
 pub use refusal::unknown_name;
 pub use result::{diagnostic_document, error_document, move_document, result_document, step_document};
 pub use run::run_document;
-pub use settings::{EngineDocument, PluginCommandDocument, PluginDocument, SecretsDocument};
+pub use settings::{EngineDocument, PluginCommandDocument, PluginDocument, SecretsDocument, StoreHost};
 pub use stack::{ProjectFolder, StackDocument, config_value};
 pub use stacks::stacks_document;
+pub use store::{HostCalls, ObjectAnswer, ObjectCall, ObjectHost, condition_parts};

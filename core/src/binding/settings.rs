@@ -12,12 +12,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::{
+    credentials::{CredentialDocument, CredentialHost, HostCredentials},
+    store::{HostCalls, ObjectHost, supplied},
+};
 use crate::{
     error::{Error, Result},
+    message::Language,
     plugin::{HostEnvironment, PluginCommand, PluginSettings},
     provider::PoolSettings,
     runtime::Runtime,
-    store::{Store, StoreSettings, open_with},
+    store::{Credentials, Store, StoreSettings, open_with},
 };
 
 /// The settings of an engine that are data; its providers and the functions of the host are passed beside them.
@@ -32,13 +37,17 @@ use crate::{
 )]
 pub struct EngineDocument {
     /// The location of the states: `file:///absolute/folder`, `file://./relative/folder` (`file://relative/folder` is
-    /// the same: there is no host in it) or `memory://`.
+    /// the same: there is no host in it), `memory://`, a bucket (`s3://`, `gs://`, `azblob://`) or a database (`postgres://`). Where
+    /// the host passes a store of its own, the name of that in messages.
     #[schemars(extend("x-takes" = "a URL as a string"))]
     pub store: String,
     /// Allows a bucket whose server ignores the conditions of writes, which is refused otherwise: nothing keeps two hosts from changing
     /// a stack at once then.
     #[serde(default)]
     pub allow_unfenced: bool,
+    /// The credentials of a bucket or a database. Those that end come from a callback of the host instead.
+    #[serde(default)]
+    pub credentials: CredentialDocument,
     /// Encrypts the secrets of the engine's stacks. Left out, secrets are encoded, not encrypted, and the reference
     /// engine's command opens a stack only while it has no secret.
     pub passphrase: Option<String>,
@@ -171,13 +180,10 @@ pub enum PluginCommandDocument {
     },
 }
 
-/// Shows the location only: the other settings can hold secrets.
+/// Shows no setting: the URL of a database can hold a password, and others are secrets.
 impl fmt::Debug for EngineDocument {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("EngineDocument")
-            .field("store", &self.store)
-            .finish_non_exhaustive()
+        formatter.debug_struct("EngineDocument").finish_non_exhaustive()
     }
 }
 
@@ -190,17 +196,58 @@ impl fmt::Debug for PluginCommandDocument {
     }
 }
 
+/// What a host passes for the store beside the settings.
+pub struct StoreHost {
+    /// The language of the binding.
+    pub language: Language,
+    /// The store itself.
+    pub objects: Option<Arc<dyn ObjectHost>>,
+    /// The callback that returns credentials.
+    pub credentials: Option<Arc<dyn CredentialHost>>,
+}
+
 impl EngineDocument {
-    /// Opens the store. Relative folders are resolved against `base`.
+    /// Opens the store. Relative folders are resolved against `base`. The calls of what the host passes end with
+    /// [`HostCalls::close`].
     ///
     /// # Errors
-    /// Those of [`crate::store::open`].
-    pub fn open_store(&self, base: &Path, runtime: &Runtime) -> Result<Arc<dyn Store>> {
+    /// Those of [`crate::store::open_with`], and [`crate::ErrorKind::InvalidInput`] for credentials that contradict each other.
+    pub fn open_store(
+        &self,
+        base: &Path,
+        runtime: &Runtime,
+        host: StoreHost,
+    ) -> Result<(Arc<dyn Store>, HostCalls)> {
+        let calls = HostCalls::new(runtime);
+        let given = self.credentials.given(host.language)?;
+        let credentials = match (host.credentials, given) {
+            (None, given) => given,
+            (Some(_), Credentials::Given(_) | Credentials::Environment(_)) => {
+                return Err(Error::invalid(
+                    "the credentials of the store are given, and a credential callback as well: one of both is used",
+                ));
+            }
+            (Some(callback), _) => Credentials::Callback(Arc::new(HostCredentials {
+                host: callback,
+                language: host.language,
+                calls: calls.clone(),
+            })),
+        };
         let settings = StoreSettings {
             allow_unfenced: self.allow_unfenced,
+            credentials,
             ..StoreSettings::default()
         };
-        open_with(&self.store, base, runtime, &settings)
+        let store = match host.objects {
+            None => open_with(&self.store, base, runtime, &settings)?,
+            Some(_) if !matches!(settings.credentials, Credentials::None) => {
+                return Err(Error::invalid(
+                    "a store of the host takes no credentials: they are for buckets and databases",
+                ));
+            }
+            Some(objects) => supplied(objects, &self.store, &settings, runtime, calls.clone())?,
+        };
+        Ok((store, calls))
     }
 }
 

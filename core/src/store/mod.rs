@@ -65,6 +65,10 @@ use crate::{
 /// Distinguishes the contents of an object (a hash, an ETag, a counter).
 pub type Version = Arc<str>;
 
+/// How long an answer is awaited: of the server of a bucket, to a checkpoint of several hundred megabytes for instance, and of a store of
+/// the host.
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
+
 /// The MD5 digest of an object's content, as the reference engine's stores record it.
 pub type Md5Digest = [u8; 16];
 
@@ -301,7 +305,7 @@ async fn repeated<F: Future<Output = Result<()>>>(
 }
 
 /// Checks that a key can be a path below a folder: relative, and without segments that lead elsewhere.
-fn check_key(key: &str) -> Result<()> {
+pub(crate) fn check_key(key: &str) -> Result<()> {
     let valid = key.split('/').all(|segment| {
         !segment.is_empty() && segment != "." && segment != ".." && !segment.contains(['\\', '\0', ':'])
     });

@@ -9,14 +9,11 @@ use object_store::{
 };
 use reqwest::{NoProxy, Proxy, redirect::Policy};
 
-use super::super::{credentials::Credentials, trust};
+use super::super::{REQUEST_TIMEOUT, credentials::Credentials, trust};
 use crate::error::{Error, Result};
 
 /// The limit of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The limit of a request with its answer, a checkpoint of several hundred megabytes for instance.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How often a request is repeated, and the time after which it is not repeated any more.
 const MAX_RETRIES: usize = 6;
