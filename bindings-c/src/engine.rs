@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use stackwright::{
     Engine, Language,
-    binding::{self, EngineDocument, SecretsDocument},
+    binding::{self, EngineDocument},
     runtime::Runtime,
-    secrets::{Base64Provider, CallbackProvider, PassphraseProvider, SecretsProvider},
+    secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
 };
 
 use crate::{
@@ -53,8 +53,8 @@ pub struct sw_engine_options_t {
     ///
     /// @members Plugins
     ///
-    /// Members of `secrets`, for a host's table with `encrypt` and `decrypt`. Data of other secrets providers is
-    /// decrypted as without them:
+    /// Members of `secrets`, for a host's table with `encrypt` and `decrypt`, or with `wrap_key` and `unwrap_key`. Data of other
+    /// secrets providers is decrypted as without them:
     ///
     /// @members SecretsSettings
     pub settings: sw_bytes_view_t,
@@ -186,9 +186,9 @@ fn build(
         Some(passphrase) => Arc::new(PassphraseProvider::new(passphrase, runtime.clone())),
         None => Arc::new(Base64Provider),
     };
-    if let Some(callbacks) = host.and_then(Host::secrets) {
-        let SecretsDocument { kind, state } = settings.secrets;
-        secrets = Arc::new(CallbackProvider::new(kind, state, callbacks).or(secrets));
+    let functions = host.map(Host::secrets).unwrap_or_default();
+    if functions.values.is_some() || settings.secrets.url.is_some() {
+        secrets = functions.provider(settings.secrets, secrets, runtime.clone())?;
     }
     let mut builder = Engine::builder(shared.handle.clone())
         .runtime(runtime)

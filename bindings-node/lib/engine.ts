@@ -19,6 +19,9 @@ import {
     type Fetch,
     fetchHost,
     journalHost,
+    isKeyService,
+    type KeyService,
+    requireSecrets,
     type Secrets,
     secretsHost,
     type StackReader,
@@ -78,8 +81,11 @@ export interface EngineOptions {
     installer?: PluginInstaller;
     /** Answers stack references; the engine's own store when absent. */
     stackReader?: StackReader;
-    /** Encrypts secrets in place of the passphrase, which opens what was encrypted with one before. */
-    secrets?: Secrets;
+    /**
+     * Encrypts secrets in place of the passphrase, which opens what was encrypted with one before: the host's own encryption, or a key
+     * service (`awsKms()`), which wraps the data keys of stacks.
+     */
+    secrets?: Secrets | KeyService;
     /** Gets what URIs of remote assets name; without it, the engine does, over HTTP. */
     fetch?: Fetch;
     /** Names physical resources; without it, the configuration's `pulumi:autonaming` does. */
@@ -149,7 +155,7 @@ export class Engine {
         requireFunction("autonamer", options.autonamer);
         requireInstaller(options.installer);
         requireMethods("stackReader", options.stackReader, ["stackOutputs", "stackResourceOutputs"]);
-        requireMethods("secrets", options.secrets, ["encrypt", "decrypt"]);
+        requireSecrets(options.secrets);
         requireObject("plugins", options.plugins);
         checkMembers(options, SDK_CHECK, "an engine");
         if (options.passphrase === "") {
@@ -245,7 +251,7 @@ export class Engine {
         checkMembers({ deployment }, DEPLOYMENT_CHECK, "a stack");
         requireObject("config", config);
         requireFunction("journal", journal);
-        requireMethods("secrets", secrets, ["encrypt", "decrypt"]);
+        requireSecrets(secrets);
         const { project: files } = document;
         const encoded = jsonOfMembers({ ...document, project: files instanceof Project ? files.folder : files });
         const project = name.split("/").at(-2) ?? "";
@@ -366,9 +372,13 @@ function refuseClass(name: string, provider: unknown): void {
 }
 
 /** Describes a host's encryption. */
-function secretsEntry(bridge: Bridge, secrets: Secrets): Native.SecretsEntry {
+function secretsEntry(bridge: Bridge, secrets: Secrets | KeyService): Native.SecretsEntry {
+    const number = bridge.addHost(secretsHost(secrets, (error) => bridge.raised.ofSecrets(error)));
+    if (isKeyService(secrets)) {
+        return { number, kind: "cloud", url: secrets.url };
+    }
     return {
-        number: bridge.addHost(secretsHost(secrets, (error) => bridge.raised.ofSecrets(error))),
+        number,
         kind: secrets.kind ?? "host",
         ...(secrets.state === undefined ? {} : { state: jsonOf(secrets.state, "secrets.state") }),
     };

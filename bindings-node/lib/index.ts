@@ -89,6 +89,7 @@ export {
     type Autonamer,
     type Fetch,
     type JournalReceiver,
+    type KeyService,
     type NamingRequest,
     type ProposedName,
     type Secrets,
@@ -96,6 +97,7 @@ export {
     type StackResource,
 } from "./host";
 export { type PluginInstaller } from "./installer";
+export { type AwsKmsClient, type AwsKmsCommands, awsKms } from "./key_services";
 export { type PluginInstallation, Plugins } from "./plugins";
 export {
     type Found,

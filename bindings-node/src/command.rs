@@ -21,6 +21,7 @@ use crate::{
     bridge::{Bridge, Shared},
     engine::Engine,
     errors,
+    host::JsHost,
     program::ProgramEntry,
 };
 
@@ -78,7 +79,7 @@ impl Command {
     }
 
     /// Starts an invocation. `program` takes the place of the language runtime that its command line names; `input` is what it
-    /// reads from standard input.
+    /// reads from standard input, and `key_service` the package's number of the object that wraps data keys.
     #[napi(catch_unwind)]
     pub fn start(
         &self,
@@ -87,7 +88,9 @@ impl Command {
         environment: HashMap<String, String>,
         program: Option<ProgramEntry>,
         input: Option<String>,
+        key_service: Option<u32>,
     ) -> CommandRun {
+        let key_service = key_service.map(|number| JsHost::new(&self.shared, number) as _);
         // Taken first: the package releases taken objects when they are dropped.
         let program = program.map(|program| program.take(&self.shared));
         let (sender, receiver) = mpsc::unbounded_channel();
@@ -109,6 +112,7 @@ impl Command {
             stderr: output(true),
             cancellation: cancellation.clone(),
             program,
+            key_service,
             stdin: Arc::new(move || Ok(input.clone().unwrap_or_default().into_bytes())),
             ..Invocation::new(arguments, directory)
         };

@@ -21,6 +21,7 @@ use crate::{
     engine::Engine,
     errors::{OrRaise as _, to_exception},
     function::HostContext,
+    host::python_key_service,
     program::read_program,
     runtime::Runtime,
 };
@@ -96,8 +97,9 @@ impl Command {
     /// Runs an invocation and returns its exit code. `write(is_error, text)` gets whole lines, on the calling thread.
     ///
     /// An exception of `write`, and a signal that raises one, cancels the operation; it is raised when that has ended. A second
-    /// signal abandons the running calls of providers. `program` runs in place of the language runtime of the command line.
-    #[pyo3(signature = (arguments, directory, environment, stdin, write, program=None))]
+    /// signal abandons the running calls of providers. `program` runs in place of the language runtime of the command line, and
+    /// `key_service` has the functions that wrap and unwrap data keys.
+    #[pyo3(signature = (arguments, directory, environment, stdin, write, program=None, key_service=None))]
     #[expect(clippy::too_many_arguments, reason = "called from one place")]
     fn run(
         &self,
@@ -108,7 +110,11 @@ impl Command {
         stdin: Vec<u8>,
         write: &Bound<'_, PyAny>,
         program: Option<&Bound<'_, PyAny>>,
+        key_service: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<i32> {
+        let key_service = key_service
+            .map(|functions| python_key_service(functions, &self.host))
+            .transpose()?;
         let program = program
             .map(|program| read_program(program, &self.host))
             .transpose()?;
@@ -129,6 +135,7 @@ impl Command {
             stderr: output(true),
             cancellation: cancellation.clone(),
             program,
+            key_service,
             ..Invocation::new(arguments, directory)
         };
         let command = self.command.clone();

@@ -96,7 +96,7 @@ impl Engine {
             None => Arc::new(Base64Provider),
         };
         if let Some(described) = given(member("secrets")?) {
-            secrets = python_secrets(&described, &host, secrets)?;
+            secrets = python_secrets(&described, &host, secrets, &core)?;
         }
         let (plugins, pool) = document.plugins.into_settings().or_raise(py)?;
         let mut builder = stackwright::Engine::builder(handle)
@@ -165,7 +165,12 @@ impl Engine {
             .or_raise(py)?;
         if let Some(described) = secrets {
             let others = settings.secrets.unwrap_or_else(|| self.engine.secrets());
-            settings.secrets = Some(python_secrets(described, &self.host, others)?);
+            settings.secrets = Some(python_secrets(
+                described,
+                &self.host,
+                others,
+                self.engine.runtime(),
+            )?);
         }
         settings.config = read_config(config, project)?;
         settings.deployment = deployment.map(Into::into);

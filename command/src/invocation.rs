@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use stackwright::{plugin::HostEnvironment, program::Program};
+use stackwright::{plugin::HostEnvironment, program::Program, secrets::KeyServiceCallbacks};
 use tokio::sync::watch;
 
 use crate::{
@@ -66,6 +66,9 @@ pub struct Invocation {
     pub cancellation: Cancellation,
     /// Runs in place of the language runtime that `--client` names: an inline program that needs no socket.
     pub program: Option<Arc<dyn Program>>,
+    /// Wraps the data keys of stacks whose secrets provider is a key service (`awskms://…`), with the credentials of the environment.
+    /// Without it, such stacks are refused.
+    pub key_service: Option<Arc<dyn KeyServiceCallbacks>>,
 }
 
 impl Invocation {
@@ -85,6 +88,7 @@ impl Invocation {
             terminal: Terminal::default(),
             cancellation: Cancellation::default(),
             program: None,
+            key_service: None,
         }
     }
 

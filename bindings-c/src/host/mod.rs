@@ -114,6 +114,12 @@ pub struct sw_host_t {
     /// passed with the name of the referring stack, unless `referencePassphrases` of its settings contains them. The
     /// message of a failure must contain no secret.
     pub decrypt_for_stack: sw_call_t,
+    /// Encrypts a data key with the key of a key service: `{"url": "awskms://alias/shop", "key": base64 of 32 bytes}` → the raw
+    /// ciphertext, which is no JSON. For an engine, a stack or a change whose `secrets` has a `url`: the engine then encrypts the
+    /// secrets, with the data key. The message of a failure must not contain the key.
+    pub wrap_key: sw_call_t,
+    /// Decrypts what `wrap_key` returned: `{"url": …, "key": base64}` → the raw 32 bytes. Required with it.
+    pub unwrap_key: sw_call_t,
 }
 
 // SAFETY: the size is the first field; the rest are numbers, pointers and functions that may be null.
@@ -161,6 +167,11 @@ impl Host {
         if functions.encrypt.is_some() != functions.decrypt.is_some() {
             return Err(Failure::misuse(
                 "the host's table has one of the functions for secrets without the other",
+            ));
+        }
+        if functions.wrap_key.is_some() != functions.unwrap_key.is_some() {
+            return Err(Failure::misuse(
+                "the host's table has one of the functions for data keys without the other",
             ));
         }
         if functions.encrypt_for_stack.is_some() != functions.decrypt_for_stack.is_some() {

@@ -8,7 +8,9 @@ import { Bridge } from "../bridge";
 import type { Plugins } from "../documents";
 import { type Engine, pluginSettings } from "../engine";
 import { guarded } from "../errors";
+import { keyServiceHost } from "../host";
 import { jsonOfMembers } from "../json";
+import { EnvironmentKeys } from "../key_services";
 import { native, type Native } from "../native";
 import { prepared } from "./inline";
 
@@ -88,7 +90,7 @@ export class Command extends Base {
         input?: string,
     ): Promise<object> {
         const environment = { ...definedOf(process.env), ...additionalEnv, PULUMI_AUTOMATION_API: "true" };
-        const run = this.#native.start(args, resolve(cwd), environment, prepared(this.#bridge, args), input);
+        const run = this.#native.start(args, resolve(cwd), environment, prepared(this.#bridge, args), input, this.#bridge.addHost(keyServiceHost(new EnvironmentKeys(environment))));
         const cancel = (): void => run.cancel();
         signal?.addEventListener("abort", cancel);
         if (signal?.aborted === true) {

@@ -27,7 +27,7 @@ from ._runner import Program, check
 from ._stackwright import Engine as NativeEngine
 from ._stackwright import close_gate
 from .errors import InvalidInputError
-from .host import Autonamer, Fetch, Secrets, StackReader
+from .host import Autonamer, Fetch, KeyService, Secrets, StackReader
 from .installer import Installer
 from .journal import Journal
 from .options import Plugins, StackSettings
@@ -107,7 +107,8 @@ class Engine:
     :param passphrase: Encrypts the secrets of its stacks; without it, they are only encoded, not encrypted, and the reference
         engine's command opens a stack only while it has no secret.
     :param secrets: Encrypts them the host's own way instead: an object with ``kind`` (the name of its encryption in
-        deployments), ``encrypt`` and ``decrypt``, see :class:`stackwright.Secrets`. Stacks that were encrypted with a
+        deployments), ``encrypt`` and ``decrypt``, see :class:`stackwright.Secrets`. Or encrypts them with data keys that a key
+        service wraps (:func:`stackwright.secrets.aws_kms` and its siblings), see :class:`stackwright.KeyService`. Stacks that were encrypted with a
         passphrase still need it.
     :param providers: Objects that provide packages; see :class:`stackwright.Provider`.
     :param plugins: Where plugin processes of other packages are looked for.
@@ -143,7 +144,7 @@ class Engine:
         plugins: Plugins | None = None,
         resolver: Resolver | None = None,
         installer: Installer | None = None,
-        secrets: Secrets | None = None,
+        secrets: Secrets | KeyService | None = None,
         stack_reader: StackReader | None = None,
         fetch: Fetch | None = None,
         autonamer: Autonamer | None = None,

@@ -263,4 +263,6 @@ fn contended(path: &std::path::Path) -> Error {
 #[cfg(test)]
 mod kept_tests;
 #[cfg(test)]
+mod key_service_tests;
+#[cfg(test)]
 mod tests;

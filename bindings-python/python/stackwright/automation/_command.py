@@ -17,7 +17,9 @@ from .. import _provider_threads
 from .._json import document_of_options
 from .._stackwright import Command as NativeCommand
 from ..engine import Engine, plugin_settings
+from ..host import describe_key_service
 from ..options import Plugins
+from ..secrets import EnvironmentKeys
 from ._inline import prepared
 
 __all__ = ["Command", "default_command"]
@@ -96,7 +98,8 @@ class Command(PulumiCommand):
         environment = {**os.environ, **additional_env, "PULUMI_AUTOMATION_API": "true"}
         failures: list[BaseException] = []
         program = prepared(args, failures)
-        code = self._native.run(args, os.path.abspath(cwd), environment, stdin, write, program)
+        keys = describe_key_service(EnvironmentKeys(environment))
+        code = self._native.run(args, os.path.abspath(cwd), environment, stdin, write, program, keys)
         result = CommandResult(stdout="\n".join(streams[0]), stderr="\n".join(streams[1]), code=code)
         if code != 0:
             # What the program has raised is the cause.
