@@ -23,7 +23,7 @@ impl ConfigSource for FileSource {
     async fn load(&self, given: &Config, runs_program: bool) -> Result<LoadedConfig> {
         let settings = self.project.settings_of(&self.stack).await?;
         settings.check_environment()?;
-        let mut config = settings.stack_file.config;
+        let mut config = settings.stack_file.config.clone();
         for (key, value) in given.iter() {
             // Keys without a namespace belong to the project, which the host need not name.
             let key = match key.namespace() {
