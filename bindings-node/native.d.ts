@@ -64,9 +64,9 @@ export declare class Command {
   static version(): string
   /**
    * Starts an invocation. `program` takes the place of the language runtime that its command line names; `input` is what it
-   * reads from standard input.
+   * reads from standard input, and `key_service` the package's number of the object that wraps data keys.
    */
-  start(arguments: Array<string>, directory: string, environment: Record<string, string>, program?: ProgramEntry | undefined | null, input?: string | undefined | null): CommandRun
+  start(arguments: Array<string>, directory: string, environment: Record<string, string>, program?: ProgramEntry | undefined | null, input?: string | undefined | null, keyService?: number | undefined | null): CommandRun
 }
 
 /** A running invocation. */
@@ -389,6 +389,8 @@ export interface SecretsEntry {
   kind: string
   /** The manager's state in deployments, as JSON. */
   state?: string
+  /** The URL of a key service; the object then has functions for data keys. */
+  url?: string
 }
 
 /** The components of a stack, beside the settings that are data. */

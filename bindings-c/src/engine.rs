@@ -7,6 +7,7 @@ use stackwright::{
     binding::{self, EngineDocument},
     runtime::Runtime,
     secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
+    store::encrypted,
 };
 
 use crate::{
@@ -190,6 +191,10 @@ fn build(
     if functions.values.is_some() || settings.secrets.url.is_some() {
         secrets = functions.provider(settings.secrets, secrets, runtime.clone())?;
     }
+    let store = match settings.encrypt_store {
+        true => encrypted(store, Arc::clone(&secrets), runtime.clone()),
+        false => store,
+    };
     let mut builder = Engine::builder(shared.handle.clone())
         .runtime(runtime)
         .store(store)

@@ -101,6 +101,12 @@ export interface EngineOptions {
      */
     allowUnfenced?: boolean;
     /**
+     * Encrypts the whole store with `passphrase` or `secrets`: states with all their values, histories, journals and backups. Names, sizes
+     * and times stay visible, and so do lock files. The store must be new, or have been encrypted from its beginning; it is opened with
+     * the same manager only, and the reference engine's command refuses it.
+     */
+    encryptStore?: boolean;
+    /**
      * Keeps secrets at any depth, unless it is false: an input or output is secret when it is at or below the path of a secret
      * input, also where its provider returns it without the mark. With false, outputs are marked by the names of secret
      * inputs at the top level only, as in the reference engine.

@@ -1,6 +1,7 @@
 /** Key services that wrap the data keys of stacks, through the clients of their packages. */
 import { InvalidInputError, SecretsError } from "./errors";
 import type { KeyService } from "./host";
+import { textOf } from "./thrown";
 
 /** What the packages for AWS are asked: `@aws-sdk/client-kms` is no dependency of this one. */
 export interface AwsKmsClient {
@@ -117,8 +118,8 @@ async function awsPackage(url: string): Promise<AwsPackage> {
         const name: string = AWS_PACKAGE;
         return (await import(name)) as AwsPackage;
     } catch (error) {
-        const message = `${url}: the package ${AWS_PACKAGE} is not installed: install it, or pass a client of the service as secrets`;
-        throw new SecretsError(message, { cause: error });
+        const reason = textOf(error);
+        throw new SecretsError(`${url}: the package ${AWS_PACKAGE} is not installed (${reason}): install it, or pass a client of the service as secrets`);
     }
 }
 

@@ -7,7 +7,7 @@ import { isKeyService, type KeyService, requireSecrets, type Secrets, secretsHos
 import { jsonOf, jsonOfMembers, toPlainJson } from "./json";
 import type { Native } from "./native";
 import { type Deployment, Operation, type OperationOptions, type Outputs, type Plan, Result } from "./operation";
-import { described, given, refuseUnknown, requireFunction, requireMethods, requireOptions } from "./options";
+import { described, given, refuseUnknown, requireFunction, requireOptions } from "./options";
 import { addPacks, type HostPolicyPack, type Policy, placed } from "./policy";
 import { addProgram, type AnyProgram } from "./program";
 import type { PropertyValue } from "./values";

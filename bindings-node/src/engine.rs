@@ -10,6 +10,7 @@ use stackwright::{
     config::Config,
     runtime::Runtime,
     secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
+    store::encrypted,
 };
 use stackwright_project::open_stack;
 use tokio::sync::{Mutex, mpsc};
@@ -237,6 +238,10 @@ fn build(shared: &Arc<Shared>, settings: EngineSettings) -> stackwright::Result<
     let base = document.base_directory.clone().unwrap_or_default();
     let store = document.open_store(&base, &runtime)?;
     let secrets = secrets(shared, &settings, document.passphrase, &runtime)?;
+    let store = match document.encrypt_store {
+        true => encrypted(store, Arc::clone(&secrets), runtime.clone()),
+        false => store,
+    };
     let (plugins, pool) = document.plugins.into_settings()?;
     let mut builder = stackwright::Engine::builder(shared.handle().clone())
         .runtime(runtime)

@@ -10,6 +10,7 @@ use stackwright::{
     Language, Opening,
     binding::{self, EngineDocument, ProgressTextSink, StackDocument},
     secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
+    store::encrypted,
 };
 use stackwright_project::open_stack;
 
@@ -98,6 +99,10 @@ impl Engine {
         if let Some(described) = given(member("secrets")?) {
             secrets = python_secrets(&described, &host, secrets, &core)?;
         }
+        let store = match document.encrypt_store {
+            true => encrypted(store, Arc::clone(&secrets), core.clone()),
+            false => store,
+        };
         let (plugins, pool) = document.plugins.into_settings().or_raise(py)?;
         let mut builder = stackwright::Engine::builder(handle)
             .runtime(core)

@@ -265,15 +265,18 @@ def test_the_siblings_of_aws_call_their_clients() -> None:
             assert algorithm == "RSA-OAEP-256" and len(ciphertext) == 256
             return SimpleNamespace(plaintext=masked(ciphertext[:32]))
 
-    made: list[str] = []
-    azure = secrets.azure_key_vault(
-        lambda identifier: made.append(identifier) or Crypto(identifier), "azurekeyvault://shop.vault.azure.net/keys/k"
-    )
+    made: list[Crypto] = []
+
+    def make(identifier: str) -> Crypto:
+        made.append(Crypto(identifier))
+        return made[-1]
+
+    azure = secrets.azure_key_vault(make, "azurekeyvault://shop.vault.azure.net/keys/k")
     wrapped = azure.wrap_key(azure.url, key)
     assert azure.unwrap_key(azure.url, wrapped) == key
     # The text form of earlier versions.
     assert azure.unwrap_key(azure.url, base64.urlsafe_b64encode(wrapped).rstrip(b"=")) == key
-    assert set(made) == {"https://shop.vault.azure.net/keys/k"}
+    assert {client.identifier for client in made} == {"https://shop.vault.azure.net/keys/k"}
     assert secrets.azure_key_vault(Crypto("x"), "shop.vault.azure.net/keys/k/v1").wrap_key(azure.url + "/v1", key) == wrapped
 
     class Google:

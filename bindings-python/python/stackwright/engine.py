@@ -125,6 +125,9 @@ class Engine:
         of the own user and of root: for providers and policy packs that the host runs as another user.
     :param allow_unfenced: Allows a bucket whose server ignores the conditions of writes, which is refused otherwise: nothing keeps
         two hosts from changing a stack at once then.
+    :param encrypt_store: Encrypts the whole store with ``passphrase`` or ``secrets``: states with all their values, histories, journals
+        and backups. Names, sizes and times stay visible, and so do lock files. The store must be new, or have been encrypted from its
+        beginning; it is opened with the same manager only, and the reference engine's command refuses it.
     :param nested_secrets: Keeps secrets at any depth: an input or output is secret when it is at or below the path of a secret
         input, also where its provider returns it without the mark. With ``False``, outputs are marked by the names of secret
         inputs at the top level only, as in the reference engine.
@@ -150,6 +153,7 @@ class Engine:
         autonamer: Autonamer | None = None,
         trusted_peers: Sequence[int] = (),
         allow_unfenced: bool = False,
+        encrypt_store: bool = False,
         nested_secrets: bool = True,
         base_directory: str | os.PathLike[str] | None = None,
         threads: int = 2,
@@ -169,6 +173,7 @@ class Engine:
                 "base_directory": _path_text(base_directory),
                 "plugins": plugin_settings(Plugins() if plugins is None else plugins),
                 "allow_unfenced": allow_unfenced,
+                "encrypt_store": encrypt_store,
                 "nested_secrets": nested_secrets,
                 "trusted_peers": list(trusted_peers) if isinstance(trusted_peers, (tuple, set, frozenset)) else trusted_peers,
             }

@@ -39,6 +39,11 @@ pub struct EngineDocument {
     /// a stack at once then.
     #[serde(default)]
     pub allow_unfenced: bool,
+    /// Encrypts the whole store with the secrets manager of the engine: states with all their values, histories, journals and backups,
+    /// not only secrets. Names, sizes and times stay visible, and so do lock files. The store must be new, or have been encrypted from
+    /// its beginning; it is opened with that manager only, and the reference engine's command refuses it.
+    #[serde(default)]
+    pub encrypt_store: bool,
     /// Encrypts the secrets of the engine's stacks. Left out, secrets are encoded, not encrypted, and the reference
     /// engine's command opens a stack only while it has no secret.
     pub passphrase: Option<String>,

@@ -15,24 +15,29 @@ fn file_store(folder: &Path) -> FileStore {
     FileStore::new(folder, runtime()).unwrap()
 }
 
-/// Runs a check on a memory store and on a file store.
+/// Runs a check on a memory store and on a file store, each also encrypted.
 async fn on_each<F, C>(check: C)
 where
     F: Future<Output = ()>,
     C: Fn(Arc<dyn Store>) -> F,
 {
+    let over = |store| encrypted(store, sealed::tests::reversing(), runtime());
     check(Arc::new(MemoryStore::new(runtime()))).await;
-    let folder = tempfile::tempdir().unwrap();
-    check(Arc::new(file_store(folder.path()))).await;
+    check(over(Arc::new(MemoryStore::new(runtime())))).await;
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    check(Arc::new(file_store(folders[0].path()))).await;
+    check(over(Arc::new(file_store(folders[1].path())))).await;
 }
 
 fn text(object: Option<Object>) -> Option<String> {
     object.map(|object| String::from_utf8(object.bytes.to_vec()).unwrap())
 }
 
+/// Returns the keys of the objects that a test has written: an encrypted store has made one more.
 async fn keys(store: &dyn Store, prefix: &str) -> Vec<String> {
-    let objects = store.list(prefix).await.unwrap();
-    objects.into_iter().map(|object| object.key).collect()
+    let objects = store.list(prefix).await.unwrap().into_iter();
+    let written = objects.filter(|object| object.key != layout::META);
+    written.map(|object| object.key).collect()
 }
 
 #[tokio::test]

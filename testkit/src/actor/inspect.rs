@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stackwright::{Engine, Language, Result, Stack, binding::{self, HostSecrets}, operation::OperationOptions};
+use stackwright::{
+    Engine, Language, Result, Stack,
+    binding::{self, HostSecrets},
+    operation::OperationOptions,
+};
 
 use super::{
     encryption::Reversal,
