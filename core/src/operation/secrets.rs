@@ -23,10 +23,15 @@ impl StackContext {
                 Some(service) => service.manager(secrets).await?,
                 None => None,
             };
-            return match named {
-                Some(manager) => Ok(manager),
-                None => secrets.create().await,
+            let manager = match named {
+                Some(manager) => manager,
+                None => secrets.create().await?,
             };
+            if manager.kind() == cloud::KIND {
+                // What a key service refuses ends the operation before anything is made whose secrets could not be recorded.
+                manager.ready().await?;
+            }
+            return Ok(manager);
         };
         let opened = secrets
             .open(passphrase::KIND, Some(&json!({ "salt": salt })))

@@ -96,7 +96,9 @@ fn engine(store: &Arc<dyn Store>, secrets: Arc<dyn SecretsProvider>) -> Engine {
 
 async fn update(engine: &Engine, value: &'static str) -> Result<Value> {
     let program = program::from_fn(move |context| async move {
-        context.monitor.export("token", PropertyValue::secret(value.into()));
+        context
+            .monitor
+            .export("token", PropertyValue::secret(value.into()));
         Ok(())
     });
     let settings = StackSettings {
