@@ -130,3 +130,16 @@ test("an own key service wraps keys of any URL", async () => {
     assert.deepEqual(calls, ["wrap hashivault://shop", "unwrap hashivault://shop"]);
     assert.equal((await managerOf(stack)).state.url, "hashivault://shop");
 });
+
+test("a whole store is encrypted", async (t) => {
+    const place = folder(t);
+    const store = `file://${place}`;
+    const secrets = { url: "hashivault://shop", wrapKey: (_, key) => masked(key), unwrapKey: (_, key) => masked(key) };
+    const open = (options) => memoryEngine(new Memory(), { store, ...options }).stack("shop/dev", { program });
+    await (await open({ secrets, encryptStore: true })).up();
+    const state = readFileSync(join(place, ".pulumi/stacks/shop/dev.json"));
+    assert.ok(!state.includes("urn:pulumi"), "the state is not readable");
+    assert.equal((await (await open({ secrets, encryptStore: true })).outputs()).password.value, "hunter2");
+    const error = await failureOf(open({ secrets }));
+    assert.match(error.message, /is encrypted with the secrets manager hashivault:\/\/shop/);
+});

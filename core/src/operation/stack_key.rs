@@ -10,7 +10,7 @@ use crate::{
 /// The hint for a passphrase or key that is not the stack's.
 pub(crate) const WRONG_KEY: &str = "open the stack with the passphrase that its secrets were encrypted with";
 
-/// Adds the hint for a key that is not the stack's. The error of a key service says itself what is missing.
+/// Adds the hint for a key that is not the stack's. That of a key service names what is missing already.
 pub(crate) fn with_way_out(error: Error, kind: &str) -> Error {
     match kind {
         cloud::KIND => error,
