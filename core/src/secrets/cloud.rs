@@ -167,10 +167,13 @@ pub struct KeyServiceProvider {
 
 /// Managers by URL and wrapped key.
 #[derive(Default)]
-struct Opened(Mutex<HashMap<(String, String), Arc<OnceCell<Arc<KeyServiceManager>>>>>);
+struct Opened(Mutex<HashMap<(String, String), Slot>>);
+
+/// A manager, once it is open.
+type Slot = Arc<OnceCell<Arc<KeyServiceManager>>>;
 
 impl Opened {
-    fn slot(&self, url: &str, wrapped: &str) -> Arc<OnceCell<Arc<KeyServiceManager>>> {
+    fn slot(&self, url: &str, wrapped: &str) -> Slot {
         let mut opened = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (url.to_owned(), wrapped.to_owned());
         Arc::clone(opened.entry(key).or_default())

@@ -132,7 +132,7 @@ impl ObjectCipher {
                 content.push(0);
                 break;
             };
-            let (nonce, sealed) = frame;
+            let Frame { nonce, sealed } = frame;
             let payload = Payload {
                 msg: sealed,
                 aad: name_of(key).as_bytes(),
@@ -155,13 +155,25 @@ impl ObjectCipher {
     }
 }
 
+/// What one write has encrypted.
+struct Frame<'a> {
+    nonce: [u8; NONCE],
+    sealed: &'a [u8],
+}
+
 /// Splits nonce and ciphertext of a frame from what follows; `None` for one that was not written to its end.
-fn split_frame(bytes: &[u8]) -> Option<(([u8; NONCE], &[u8]), &[u8])> {
+fn split_frame(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
     let (length, rest) = bytes.split_at_checked(LENGTH)?;
     let length = usize::try_from(u32::from_le_bytes(length.try_into().ok()?)).ok()?;
     let (nonce, rest) = rest.split_at_checked(NONCE)?;
     let (sealed, after) = rest.split_at_checked(length)?;
-    (length >= TAG).then_some(((nonce.try_into().ok()?, sealed), after))
+    (length >= TAG).then_some((
+        Frame {
+            nonce: nonce.try_into().ok()?,
+            sealed,
+        },
+        after,
+    ))
 }
 
 /// Returns the bytes without zeros at their end.
