@@ -4,6 +4,7 @@ import stackwright from "./dist/index.js";
 export const {
     Archive,
     Asset,
+    awsKms,
     CancelledError,
     Component,
     Config,

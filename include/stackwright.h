@@ -960,6 +960,16 @@ typedef struct sw_host_t {
    * Null: the store of the settings.
    */
   const struct sw_store_t *store;
+    /**
+     * Encrypts a data key with the key of a key service: `{"url": "awskms://alias/shop", "key": base64 of 32 bytes}` → the raw
+     * ciphertext, which is no JSON. For an engine, a stack or a change whose `secrets` has a `url`: the engine then encrypts the
+     * secrets, with the data key. The message of a failure must not contain the key.
+     */
+    sw_call_t wrap_key;
+    /**
+     * Decrypts what `wrap_key` returned: `{"url": …, "key": base64}` → the raw 32 bytes. Required with it.
+     */
+    sw_call_t unwrap_key;
 } sw_host_t;
 
 /**

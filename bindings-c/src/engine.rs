@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use stackwright::{
     Engine, Language,
-    binding::{self, EngineDocument, SecretsDocument, StoreHost},
+    binding::{self, EngineDocument, StoreHost},
     runtime::Runtime,
-    secrets::{Base64Provider, CallbackProvider, PassphraseProvider, SecretsProvider},
+    secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
+    store::encrypted,
 };
 
 use crate::{
@@ -57,8 +58,8 @@ pub struct sw_engine_options_t {
     ///
     /// @members StoreCredentials
     ///
-    /// Members of `secrets`, for a host's table with `encrypt` and `decrypt`. Data of other secrets providers is
-    /// decrypted as without them:
+    /// Members of `secrets`, for a host's table with `encrypt` and `decrypt`, or with `wrap_key` and `unwrap_key`. Data of other
+    /// secrets providers is decrypted as without them:
     ///
     /// @members SecretsSettings
     pub settings: sw_bytes_view_t,
@@ -196,10 +197,14 @@ fn build(
         Some(passphrase) => Arc::new(PassphraseProvider::new(passphrase, runtime.clone())),
         None => Arc::new(Base64Provider),
     };
-    if let Some(callbacks) = host.and_then(Host::secrets) {
-        let SecretsDocument { kind, state } = settings.secrets;
-        secrets = Arc::new(CallbackProvider::new(kind, state, callbacks).or(secrets));
+    let functions = host.map(Host::secrets).unwrap_or_default();
+    if functions.values.is_some() || settings.secrets.url.is_some() {
+        secrets = functions.provider(settings.secrets, secrets, runtime.clone())?;
     }
+    let store = match settings.encrypt_store {
+        true => encrypted(store, Arc::clone(&secrets), runtime.clone()),
+        false => store,
+    };
     let mut builder = Engine::builder(shared.handle.clone())
         .runtime(runtime)
         .store(store)

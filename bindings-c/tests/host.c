@@ -330,6 +330,94 @@ static void a_stack_overrides_the_encryption_of_the_engine(void)
     OK(sw_runtime_free(runtime));
 }
 
+/* A key service, which masks keys. */
+struct keys {
+    atomic_int wrapped, unwrapped;
+    int fails;
+    size_t length;
+};
+
+static void masked_key(struct keys *keys, sw_bytes_view_t request, sw_completion_t *completion)
+{
+    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    sw_error_t *error = NULL;
+    sw_bytes_t *text = NULL, *url = NULL;
+    unsigned char key[64];
+    uint32_t bits = 0;
+    size_t length = 0, count = 0;
+    OK(sw_json_text(request, sw_text("/key"), &text, &error));
+    OK(sw_json_text(request, sw_text("/url"), &url, &error));
+    CHECK(url != NULL && !strcmp(sw_bytes_data(url), "awskms://alias/shop") && text != NULL);
+    for (const char *at = sw_bytes_data(text); *at && *at != '='; at++) {
+        const char *found = strchr(alphabet, *at);
+        CHECK(found != NULL && length < sizeof key);
+        bits = (bits << 6) | (uint32_t)(found - alphabet);
+        if (++count % 4 != 1)
+            key[length++] = (unsigned char)((bits >> (6 - 2 * ((count - 1) % 4))) & 0xff) ^ 90;
+    }
+    sw_bytes_free(text), sw_bytes_free(url);
+    if (keys->fails)
+        CHECK(sw_completion_fail(completion, SW_PROVIDER_STATUS_UNAVAILABLE, sw_text("AccessDenied")) == SW_STATUS_OK);
+    else
+        CHECK(sw_completion_succeed(completion, (sw_bytes_view_t){(const char *)key, length}) == SW_STATUS_OK);
+    keys->length = length;
+}
+
+static void keys_wrap(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
+{
+    ((struct keys *)user_data)->wrapped++;
+    masked_key(user_data, request, completion);
+}
+
+static void keys_unwrap(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
+{
+    ((struct keys *)user_data)->unwrapped++;
+    masked_key(user_data, request, completion);
+}
+
+static void the_host_wraps_data_keys(void)
+{
+    sw_error_t *error = NULL;
+    struct keys keys = {.fails = 0};
+    sw_runtime_t *runtime = make_runtime(2);
+    sw_host_t hooks = {.struct_size = sizeof hooks, .version = SW_HOST_VERSION, .user_data = &keys, .wrap_key = keys_wrap};
+    sw_engine_options_t options = {sizeof options, runtime,
+        sw_text("{\"store\": \"memory://\", \"secrets\": {\"url\": \"awskms://alias/shop\"}}"), NULL, 0, &hooks};
+    sw_engine_t *engine = NULL;
+    sw_stack_t *stack = NULL;
+    sw_bytes_t *document = NULL;
+    sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, NULL, NULL, run_secret};
+    FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_MISUSE, "without the other");
+    hooks.unwrap_key = keys_unwrap;
+    OK(sw_engine_new(&options, &engine, &error));
+    OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text(""), &program, &stack, &error));
+    keys.fails = 1;
+    sw_bytes_free(operate(stack, SW_OPERATION_UPDATE, SW_STATUS_SECRETS));
+    keys.fails = 0;
+    sw_bytes_free(operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK));
+    CHECK(keys.wrapped == 2 && keys.unwrapped == 1 && keys.length == 32);
+    OK(sw_stack_export_deployment(stack, false, &document, &error));
+    expect_at(document, "/deployment/secrets_providers/type", "\"cloud\"");
+    expect_at(document, "/deployment/secrets_providers/state/url", "\"awskms://alias/shop\"");
+    CHECK(!strstr(sw_bytes_data(document), "hunter2"));
+    sw_bytes_free(document);
+    OK(sw_stack_outputs(stack, true, &document, &error));
+    expect_at(document, "/token/value", "\"hunter2\"");
+    sw_bytes_free(document);
+    OK(sw_stack_edit(stack, sw_text("{\"changeSecrets\": {\"secrets\": {\"url\": \"awskms://alias/shop\"}}}"), NULL, &error));
+    CHECK(keys.wrapped == 3);
+    sw_stack_free(stack);
+    OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text(""), &program, &stack, &error));
+    OK(sw_stack_outputs(stack, true, &document, &error));
+    expect_at(document, "/token/value", "\"hunter2\"");
+    sw_bytes_free(document);
+    sw_stack_free(stack);
+    sw_engine_free(engine);
+    options.host = NULL;
+    FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_INVALID_INPUT, "wrap and unwrap the data key of awskms://alias/shop");
+    OK(sw_runtime_free(runtime));
+}
+
 struct waiting {
     struct flag answered;
     int32_t status;
@@ -466,6 +554,7 @@ int main(void)
     RUN(the_host_resolves_providers_reads_stacks_and_keeps_the_journal);
     RUN(the_host_encrypts_secrets);
     RUN(a_stack_overrides_the_encryption_of_the_engine);
+    RUN(the_host_wraps_data_keys);
     RUN(held_sessions_end_by_release_free_and_runtime_end);
     RUN(a_bad_address_of_a_language_runtime_is_refused);
     RUN(events_redact_secrets_of_the_configuration);

@@ -20,6 +20,9 @@ import {
     type Fetch,
     fetchHost,
     journalHost,
+    isKeyService,
+    type KeyService,
+    requireSecrets,
     type Secrets,
     secretsHost,
     type StackReader,
@@ -82,8 +85,11 @@ export interface EngineOptions {
     installer?: PluginInstaller;
     /** Answers stack references; the engine's own store when absent. */
     stackReader?: StackReader;
-    /** Encrypts secrets in place of the passphrase, which opens what was encrypted with one before. */
-    secrets?: Secrets;
+    /**
+     * Encrypts secrets in place of the passphrase, which opens what was encrypted with one before: the host's own encryption, or a key
+     * service (`awsKms()`), which wraps the data keys of stacks.
+     */
+    secrets?: Secrets | KeyService;
     /** Gets what URIs of remote assets name; without it, the engine does, over HTTP. */
     fetch?: Fetch;
     /** Names physical resources; without it, the configuration's `pulumi:autonaming` does. */
@@ -98,6 +104,12 @@ export interface EngineOptions {
      * a stack at once then.
      */
     allowUnfenced?: boolean;
+    /**
+     * Encrypts the whole store with `passphrase` or `secrets`: states with all their values, histories, journals and backups. Names, sizes
+     * and times stay visible, and so do lock files. The store must be new, or have been encrypted from its beginning; it is opened with
+     * the same manager only, and the reference engine's command refuses it.
+     */
+    encryptStore?: boolean;
     /**
      * Keeps secrets at any depth, unless it is false: an input or output is secret when it is at or below the path of a secret
      * input, also where its provider returns it without the mark. With false, outputs are marked by the names of secret
@@ -153,7 +165,7 @@ export class Engine {
         requireFunction("autonamer", options.autonamer);
         requireInstaller(options.installer);
         requireMethods("stackReader", options.stackReader, ["stackOutputs", "stackResourceOutputs"]);
-        requireMethods("secrets", options.secrets, ["encrypt", "decrypt"]);
+        requireSecrets(options.secrets);
         requireObject("plugins", options.plugins);
         checkMembers(options, SDK_CHECK, "an engine");
         if (options.passphrase === "") {
@@ -259,7 +271,7 @@ export class Engine {
         checkMembers({ deployment }, DEPLOYMENT_CHECK, "a stack");
         requireObject("config", config);
         requireFunction("journal", journal);
-        requireMethods("secrets", secrets, ["encrypt", "decrypt"]);
+        requireSecrets(secrets);
         const { project: files } = document;
         const encoded = jsonOfMembers({ ...document, project: files instanceof Project ? files.folder : files });
         const project = name.split("/").at(-2) ?? "";
@@ -380,9 +392,13 @@ function refuseClass(name: string, provider: unknown): void {
 }
 
 /** Describes a host's encryption. */
-function secretsEntry(bridge: Bridge, secrets: Secrets): Native.SecretsEntry {
+function secretsEntry(bridge: Bridge, secrets: Secrets | KeyService): Native.SecretsEntry {
+    const number = bridge.addHost(secretsHost(secrets, (error) => bridge.raised.ofSecrets(error)));
+    if (isKeyService(secrets)) {
+        return { number, kind: "cloud", url: secrets.url };
+    }
     return {
-        number: bridge.addHost(secretsHost(secrets, (error) => bridge.raised.ofSecrets(error))),
+        number,
         kind: secrets.kind ?? "host",
         ...(secrets.state === undefined ? {} : { state: jsonOf(secrets.state, "secrets.state") }),
     };

@@ -2,7 +2,7 @@
 import { InvalidInputError, StackwrightError } from "./errors";
 import type { FunctionRequest } from "./functions";
 import type { JournalEntry } from "./journal";
-import { described, type Names, refuseUnknown } from "./options";
+import { described, type Names, refuseUnknown, requireMethods } from "./options";
 import type { PolicyRequest } from "./policy";
 import type { Autonaming, ResolutionRequest, ResourceSubject } from "./provider";
 import type { Owner } from "./strays";
@@ -74,6 +74,22 @@ export interface Secrets {
     encrypt(plaintexts: string[]): Answer<readonly string[]>;
     /** Decrypts a batch, in order. */
     decrypt(ciphertexts: string[]): Answer<readonly string[]>;
+}
+
+/**
+ * Wraps the data keys of stacks with the key of a key service. Called concurrently; the text of an exception must not contain the key.
+ *
+ * The engine makes a data key of 32 bytes for each new stack, encrypts the stack's secrets with it, and stores it as this object has
+ * wrapped it, in the form of the reference engine's managers for key services. A data key is unwrapped once for each engine. `awsKms()`
+ * returns one of AWS.
+ */
+export interface KeyService {
+    /** The URL of the key for new stacks, `awskms://alias/shop` for instance. States and settings files record it. */
+    readonly url: string;
+    /** Encrypts a data key with the key that `url` names: that of a stack, or of its settings file. */
+    wrapKey(url: string, key: Uint8Array): Answer<Uint8Array>;
+    /** Decrypts what `wrapKey` returned, or what the reference engine has stored. */
+    unwrapKey(url: string, wrapped: Uint8Array): Answer<Uint8Array>;
 }
 
 /** An object that the engine calls, with the methods that the native side defines. */
@@ -174,11 +190,53 @@ function proposed(answer: ProposedName | string | null | undefined | void): Prop
  * Makes an object that encrypts.
  * @internal
  */
-export function secretsHost(secrets: Secrets, keep: Keep): HostObject {
+export function secretsHost(secrets: Secrets | KeyService, keep: Keep): HostObject {
+    if (isKeyService(secrets)) {
+        return keyServiceHost(secrets, keep);
+    }
     return {
         encrypt: (plaintexts) => answerOf(async () => ({ texts: await secrets.encrypt(plaintexts) }), keep),
         decrypt: (ciphertexts) => answerOf(async () => ({ texts: await secrets.decrypt(ciphertexts) }), keep),
     };
+}
+
+/**
+ * Returns whether secrets are a key service.
+ * @internal
+ */
+export function isKeyService(secrets: Secrets | KeyService): secrets is KeyService {
+    return typeof secrets === "object" && secrets !== null && ("wrapKey" in secrets || "unwrapKey" in secrets);
+}
+
+/**
+ * Refuses secrets without the methods of an encryption or of a key service.
+ * @internal
+ */
+export function requireSecrets(secrets: Secrets | KeyService | undefined): void {
+    if (secrets === undefined || !isKeyService(secrets)) {
+        requireMethods("secrets", secrets, ["encrypt", "decrypt"]);
+        return;
+    }
+    requireMethods("secrets", secrets, ["wrapKey", "unwrapKey"]);
+    if (typeof secrets.url !== "string") {
+        throw new InvalidInputError(`secrets takes a key service whose url is a string, not ${described(secrets.url)}`);
+    }
+}
+
+/**
+ * Makes an object that wraps data keys; the native side passes URL and key as texts.
+ * @internal
+ */
+export function keyServiceHost(service: Pick<KeyService, "wrapKey" | "unwrapKey">, keep?: Keep): HostObject {
+    const answer = (what: "wrapKey" | "unwrapKey", [url, key]: string[]): unknown =>
+        answerOf(async () => {
+            const returned: unknown = await service[what](url as string, Buffer.from(key as string, "base64"));
+            if (!(returned instanceof Uint8Array)) {
+                throw new InvalidInputError(`secrets.${what} returns a Buffer or Uint8Array, not ${described(returned)}`);
+            }
+            return { texts: [Buffer.from(returned).toString("base64")] };
+        }, keep);
+    return { encrypt: (texts) => answer("wrapKey", texts), decrypt: (texts) => answer("unwrapKey", texts) };
 }
 
 /**

@@ -90,6 +90,7 @@ export {
     type Autonamer,
     type Fetch,
     type JournalReceiver,
+    type KeyService,
     type NamingRequest,
     type ProposedName,
     type Secrets,
@@ -104,6 +105,7 @@ export {
     type StoredObject,
 } from "./store";
 export { type PluginInstaller } from "./installer";
+export { type AwsKmsClient, type AwsKmsCommands, awsKms } from "./key_services";
 export { type PluginInstallation, Plugins } from "./plugins";
 export {
     type Found,

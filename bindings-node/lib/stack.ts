@@ -3,11 +3,11 @@ import type { Bridge } from "./bridge";
 import { anything, checkMembers, type Checks, flag, where } from "./checks";
 import type { DeleteEdit, EditReport, ImportResource, MoveEdit, MoveReport, PendingOperation, PolicyAnalysis, PolicyPack, RecordSelection, RenameEdit, ResourceGraph, ResourceRecord } from "./documents";
 import { awaited, guarded, InvalidInputError, StackwrightError } from "./errors";
-import { type Secrets, secretsHost } from "./host";
+import { isKeyService, type KeyService, requireSecrets, type Secrets, secretsHost } from "./host";
 import { jsonOf, jsonOfMembers, toPlainJson } from "./json";
 import type { Native } from "./native";
 import { type Deployment, Operation, type OperationOptions, type Outputs, type Plan, Result } from "./operation";
-import { described, given, refuseUnknown, requireFunction, requireMethods, requireOptions } from "./options";
+import { described, given, refuseUnknown, requireFunction, requireOptions } from "./options";
 import { addPacks, type HostPolicyPack, type Policy, placed } from "./policy";
 import { addProgram, type AnyProgram } from "./program";
 import type { PropertyValue } from "./values";
@@ -287,7 +287,7 @@ export class Stack {
         return JSON.parse(await awaited(() => this.#native.export(showSecrets))) as Deployment;
     }
 
-    async #edit(called: string, edit: object, options: object, members: Checks = {}, secrets?: Secrets): Promise<EditReport> {
+    async #edit(called: string, edit: object, options: object, members: Checks = {}, secrets?: Secrets | KeyService): Promise<EditReport> {
         options = given(options);
         requireOptions(`${called}()`, options);
         refuseUnknown(`${called}()`, options, { ...members, dryRun: flag });
@@ -412,15 +412,15 @@ export class Stack {
     }
 
     /**
-     * Encrypts the secrets of the state, and those of the settings file of `project`, with another passphrase, or the host's own
-     * way. The report has the records that have secrets. This object keeps the former key: the engine opens the stack with the new
+     * Encrypts the secrets of the state, and those of the settings file of `project`, with another passphrase, with a data key
+     * that a key service wraps, or the host's own way. The report has the records that have secrets. This object keeps the former key: the engine opens the stack with the new
      * one. So does the history: `restore` takes the former `passphrase` of a state from before the change. A key with which the stack was
      * opened, and that is not its own, is refused with a `DecryptError`; nothing is changed then.
      */
-    async changeSecrets(options: EditOptions & { passphrase?: string; secrets?: Secrets }): Promise<EditReport> {
+    async changeSecrets(options: EditOptions & { passphrase?: string; secrets?: Secrets | KeyService }): Promise<EditReport> {
         const { passphrase, secrets } = given(options);
-        requireMethods("secrets", secrets, ["encrypt", "decrypt"]);
-        const described = secrets && { kind: secrets.kind, state: secrets.state };
+        requireSecrets(secrets);
+        const described = secrets && (isKeyService(secrets) ? { url: secrets.url } : { kind: secrets.kind, state: secrets.state });
         const edit = { changeSecrets: { passphrase, secrets: described } };
         return this.#edit("changeSecrets", edit, options, { passphrase: anything, secrets: anything }, secrets);
     }

@@ -22,6 +22,7 @@ use crate::{
     bridge::{Bridge, Shared},
     engine::Engine,
     errors,
+    host::JsHost,
     program::ProgramEntry,
 };
 
@@ -79,7 +80,8 @@ impl Command {
     }
 
     /// Starts an invocation. `program` takes the place of the language runtime that its command line names; `input` is what it
-    /// reads from standard input. With `events` it also writes those of an event log.
+    /// reads from standard input. With `events` it also writes those of an event log. `key_service` is the package's number of the
+    /// object that wraps data keys.
     #[napi(catch_unwind)]
     pub fn start(
         &self,
@@ -89,7 +91,9 @@ impl Command {
         program: Option<ProgramEntry>,
         input: Option<String>,
         events: bool,
+        key_service: Option<u32>,
     ) -> CommandRun {
+        let key_service = key_service.map(|number| JsHost::new(&self.shared, number) as _);
         // Taken first: the package releases taken objects when they are dropped.
         let program = program.map(|program| program.take(&self.shared));
         let (sender, receiver) = mpsc::unbounded_channel();
@@ -112,6 +116,7 @@ impl Command {
             events: events.then(|| output("event")),
             cancellation: cancellation.clone(),
             program,
+            key_service,
             stdin: Arc::new(move || Ok(input.clone().unwrap_or_default().into_bytes())),
             ..Invocation::new(arguments, directory)
         };

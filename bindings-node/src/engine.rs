@@ -6,10 +6,13 @@ use napi::{Env, Result, bindgen_prelude::Unknown};
 use napi_derive::napi;
 use stackwright::{
     Error, Language, Opening,
-    binding::{self, EngineDocument, HostCalls, ProgressTextSink, StackDocument},
+    binding::{
+        self, EngineDocument, HostCalls, HostSecrets, ProgressTextSink, SecretsDocument, StackDocument,
+    },
     config::Config,
     runtime::Runtime,
-    secrets::{Base64Provider, CallbackProvider, PassphraseProvider, SecretsProvider},
+    secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
+    store::encrypted,
 };
 use stackwright_project::open_stack;
 use tokio::sync::{Mutex, mpsc};
@@ -35,6 +38,8 @@ pub struct SecretsEntry {
     pub kind: String,
     /// The manager's state in deployments, as JSON.
     pub state: Option<String>,
+    /// The URL of a key service; the object then has functions for data keys.
+    pub url: Option<String>,
 }
 
 /// The components of an engine.
@@ -146,7 +151,7 @@ impl Engine {
             .map_err(napi)?;
         if let Some((host, entry)) = host {
             let others = settings.secrets.unwrap_or_else(|| self.engine.secrets());
-            settings.secrets = Some(host_secrets(host, &entry, others).map_err(napi)?);
+            settings.secrets = Some(host_secrets(host, &entry, others, self.engine.runtime()).map_err(napi)?);
         }
         settings.config = config.0.clone();
         settings.deployment = entry.deployment.map(Into::into);
@@ -252,6 +257,10 @@ fn build(
     let base = document.base_directory.clone().unwrap_or_default();
     let (store, store_calls) = document.open_store(&base, &runtime, host)?;
     let secrets = secrets(shared, &settings, document.passphrase, &runtime)?;
+    let store = match document.encrypt_store {
+        true => encrypted(store, Arc::clone(&secrets), runtime.clone()),
+        false => store,
+    };
     let (plugins, pool) = document.plugins.into_settings()?;
     let mut builder = stackwright::Engine::builder(shared.handle().clone())
         .runtime(runtime)
@@ -296,7 +305,7 @@ fn secrets(
     };
     match &settings.secrets {
         None => Ok(passphrase),
-        Some(entry) => host_secrets(JsHost::new(shared, entry.number), entry, passphrase),
+        Some(entry) => host_secrets(JsHost::new(shared, entry.number), entry, passphrase, runtime),
     }
 }
 
@@ -305,10 +314,18 @@ fn host_secrets(
     host: Arc<JsHost>,
     entry: &SecretsEntry,
     others: Arc<dyn SecretsProvider>,
+    runtime: &Runtime,
 ) -> stackwright::Result<Arc<dyn SecretsProvider>> {
     let state = entry.state.as_deref().map(serde_json::from_str).transpose();
     let state = state.map_err(|error| Error::invalid(format!("secrets.state is no JSON: {error}")))?;
-    Ok(Arc::new(
-        CallbackProvider::new(entry.kind.as_str(), state, host).or(others),
-    ))
+    let document = SecretsDocument {
+        kind: entry.kind.clone(),
+        state,
+        url: entry.url.clone(),
+    };
+    HostSecrets {
+        values: Some(Arc::clone(&host) as _),
+        keys: Some(host),
+    }
+    .provider(document, others, runtime.clone())
 }

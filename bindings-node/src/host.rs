@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use stackwright::{
     Error, ErrorKind, Result,
     autonaming::{Autonamer, NamingRequest, Proposal},
     property::{PropertyMap, hash::Fetch, json::SecretForm},
     provider::{Installation, PluginInstaller, ResolutionRequest, builtin::StackReader},
-    secrets::SecretsCallbacks,
+    secrets::{DataKey, KeyServiceCallbacks, SecretsCallbacks},
     state::{
         JournalEntry,
         journal::{JournalReceiver, entry_to_json},
@@ -73,6 +74,12 @@ impl JsHost {
             _ => Err(mismatch()),
         }
     }
+
+    async fn key(&self, request: Request, kind: ErrorKind) -> Result<Vec<u8>> {
+        let texts = self.texts(request, kind).await?;
+        let key = texts.first().and_then(|text| STANDARD.decode(text).ok());
+        key.ok_or_else(mismatch)
+    }
 }
 
 impl Drop for JsHost {
@@ -116,6 +123,21 @@ impl SecretsCallbacks for JsHost {
     async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>> {
         self.texts(Request::Decrypt(ciphertexts), ErrorKind::Decrypt)
             .await
+    }
+}
+
+/// The package converts keys to bytes and back; their text is base64.
+#[async_trait]
+impl KeyServiceCallbacks for JsHost {
+    async fn wrap_key(&self, url: &str, key: DataKey) -> Result<Vec<u8>> {
+        let texts = vec![url.to_owned(), STANDARD.encode(key.as_bytes())];
+        self.key(Request::Encrypt(texts), ErrorKind::Secrets).await
+    }
+
+    async fn unwrap_key(&self, url: &str, wrapped: Vec<u8>) -> Result<DataKey> {
+        let texts = vec![url.to_owned(), STANDARD.encode(wrapped)];
+        let key = self.key(Request::Decrypt(texts), ErrorKind::Decrypt);
+        key.await.map(DataKey::new)
     }
 }
 

@@ -7,7 +7,8 @@ use std::{collections::HashMap, sync::Arc};
 use napi::Result;
 use napi_derive::napi;
 use stackwright::{
-    Error, Language, binding,
+    Error, Language,
+    binding::{self, HostSecrets},
     operation::{Adoption, OperationKind, OperationOptions},
     property::PropertyValue,
 };
@@ -161,8 +162,12 @@ impl Stack {
     /// `secrets` is the package's number of a new encryption of the host.
     #[napi]
     pub async fn edit(&self, edit: String, subject: String, secrets: Option<u32>) -> Result<String> {
-        let secrets = secrets.map(|number| JsHost::new(&self.shared, number) as _);
-        let report = binding::edit(&self.stack, edit.as_bytes(), secrets, Language::Node, &subject).await;
+        let host = secrets.map(|number| JsHost::new(&self.shared, number));
+        let functions = HostSecrets {
+            values: host.clone().map(|host| host as _),
+            keys: host.map(|host| host as _),
+        };
+        let report = binding::edit(&self.stack, edit.as_bytes(), functions, Language::Node, &subject).await;
         report
             .and_then(|text| {
                 String::from_utf8(text).map_err(|_| Error::internal("the report of an edit is not a text"))

@@ -17,12 +17,16 @@ use stackwright::{
     runtime::{Clock as _, SystemClock, in_place},
 };
 use stackwright_command::{Cancellation, Invocation, Output};
-use tokio::{runtime::Handle, sync::mpsc};
+use tokio::{
+    runtime::Handle,
+    sync::{mpsc, watch},
+};
 
 use crate::{
     engine::Engine,
     errors::{OrRaise as _, to_exception},
     function::HostContext,
+    host::python_key_service,
     program::read_program,
     runtime::Runtime,
 };
@@ -61,6 +65,7 @@ struct Running {
     handle: Handle,
     invocation: BoxFuture<'static, i32>,
     lines: mpsc::UnboundedReceiver<Lines>,
+    runtime_ended: watch::Receiver<bool>,
 }
 
 impl Running {
@@ -70,6 +75,8 @@ impl Running {
             self.handle.block_on(async {
                 tokio::select! {
                     biased;
+                    // Before all that would use the runtime.
+                    Ok(_) = self.runtime_ended.wait_for(|ended| *ended) => Event::Abandoned,
                     Some(lines) = self.lines.recv() => Event::Wrote(lines),
                     code = &mut self.invocation => Event::Ended(code),
                     () = SystemClock.wait(SIGNAL_INTERVAL) => Event::Tick,
@@ -144,8 +151,9 @@ impl Command {
     /// `stderr`, on the calling thread, and with `events` those of an event log, whose stream is `event`.
     ///
     /// An exception of `write`, and a signal that raises one, cancels the operation; it is raised when that has ended. A second
-    /// signal abandons the running calls of providers. `program` runs in place of the language runtime of the command line.
-    #[pyo3(signature = (arguments, directory, environment, stdin, write, program=None, events=false))]
+    /// signal abandons the running calls of providers. `program` runs in place of the language runtime of the command line, and
+    /// `key_service` has the functions that wrap and unwrap data keys.
+    #[pyo3(signature = (arguments, directory, environment, stdin, write, program=None, events=false, key_service=None))]
     #[expect(clippy::too_many_arguments, reason = "called from one place")]
     fn run(
         &self,
@@ -157,7 +165,11 @@ impl Command {
         write: &Bound<'_, PyAny>,
         program: Option<&Bound<'_, PyAny>>,
         events: bool,
+        key_service: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<i32> {
+        let key_service = key_service
+            .map(|functions| python_key_service(functions, &self.host))
+            .transpose()?;
         let program = program
             .map(|program| read_program(program, &self.host))
             .transpose()?;
@@ -179,6 +191,7 @@ impl Command {
             events: events.then(|| output("event")),
             cancellation: cancellation.clone(),
             program,
+            key_service,
             ..Invocation::new(arguments, directory)
         };
         let command = self.command.clone();
@@ -186,6 +199,7 @@ impl Command {
             handle: self.runtime.handle(py)?.clone(),
             invocation: Box::pin(in_place(async move { command.run(invocation).await })),
             lines,
+            runtime_ended: self.runtime.ended(),
         };
         let mut raised: Option<PyErr> = None;
         let mut code = None;

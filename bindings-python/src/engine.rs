@@ -10,6 +10,7 @@ use stackwright::{
     Language, Opening,
     binding::{self, EngineDocument, HostCalls, ProgressTextSink, StackDocument, StoreHost},
     secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
+    store::encrypted,
 };
 use stackwright_project::open_stack;
 
@@ -117,8 +118,12 @@ impl Engine {
             None => Arc::new(Base64Provider),
         };
         if let Some(described) = given(member("secrets")?) {
-            secrets = python_secrets(&described, &host, secrets)?;
+            secrets = python_secrets(&described, &host, secrets, &core)?;
         }
+        let store = match document.encrypt_store {
+            true => encrypted(store, Arc::clone(&secrets), core.clone()),
+            false => store,
+        };
         let (plugins, pool) = document.plugins.into_settings().or_raise(py)?;
         let mut builder = stackwright::Engine::builder(handle)
             .runtime(core)
@@ -187,7 +192,12 @@ impl Engine {
             .or_raise(py)?;
         if let Some(described) = secrets {
             let others = settings.secrets.unwrap_or_else(|| self.engine.secrets());
-            settings.secrets = Some(python_secrets(described, &self.host, others)?);
+            settings.secrets = Some(python_secrets(
+                described,
+                &self.host,
+                others,
+                self.engine.runtime(),
+            )?);
         }
         settings.config = read_config(config, project)?;
         settings.deployment = deployment.map(Into::into);

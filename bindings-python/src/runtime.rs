@@ -7,7 +7,10 @@ use std::{
 
 use pyo3::prelude::*;
 use stackwright::{Error, ErrorKind};
-use tokio::runtime::{Builder, Handle};
+use tokio::{
+    runtime::{Builder, Handle},
+    sync::watch,
+};
 
 use crate::{completions::PendingCompletion, errors::to_exception};
 
@@ -16,6 +19,8 @@ pub(crate) struct Runtime {
     owned: Mutex<Option<tokio::runtime::Runtime>>,
     handle: Handle,
     process: u32,
+    /// Becomes true before the threads end.
+    ended: watch::Sender<bool>,
 }
 
 impl Runtime {
@@ -38,6 +43,7 @@ impl Runtime {
             owned: Mutex::new(Some(owned)),
             handle,
             process: std::process::id(),
+            ended: watch::Sender::new(false),
         }))
     }
 
@@ -67,11 +73,17 @@ impl Runtime {
         Ok(())
     }
 
+    /// Returns what becomes true before the threads end.
+    pub(crate) fn ended(&self) -> watch::Receiver<bool> {
+        self.ended.subscribe()
+    }
+
     /// Ends the threads without waiting for them; tasks end at their next await.
     pub(crate) fn shut_down(&self) {
         let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(owned) = owned else { return };
         if self.process == std::process::id() {
+            self.ended.send_replace(true);
             owned.shutdown_background();
         } else {
             // The threads exist in the parent only, and their locks are never released here: leak the runtime.

@@ -177,7 +177,8 @@ impl Stack {
         let stack = self.stack.clone();
         let secrets = encryption
             .map(|(encrypt, decrypt)| python_encryption(&encrypt, &decrypt, &self.host))
-            .transpose()?;
+            .transpose()?
+            .unwrap_or_default();
         let work = async move { binding::edit(&stack, &edit, secrets, Language::Python, &subject).await };
         self.runtime.settle(
             py,

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use stackwright::{plugin::HostEnvironment, program::Program};
+use stackwright::{plugin::HostEnvironment, program::Program, secrets::KeyServiceCallbacks};
 use tokio::sync::watch;
 
 use crate::{
@@ -68,6 +68,9 @@ pub struct Invocation {
     pub program: Option<Arc<dyn Program>>,
     /// Receives the events, a line of JSON each, in place of the file or the server that `--event-log` names.
     pub events: Option<Output>,
+    /// Wraps the data keys of stacks whose secrets provider is a key service (`awskms://…`), with the credentials of the environment.
+    /// Without it, such stacks are refused.
+    pub key_service: Option<Arc<dyn KeyServiceCallbacks>>,
 }
 
 impl Invocation {
@@ -88,6 +91,7 @@ impl Invocation {
             cancellation: Cancellation::default(),
             program: None,
             events: None,
+            key_service: None,
         }
     }
 

@@ -96,7 +96,8 @@ impl Deployment {
             let unopened =
                 "constructing secrets manager of type \"passphrase\": constructing secrets manager: ";
             session
-                .require_passphrase()
+                .require_key(stack.name())
+                .await
                 .map_err(|failure| failure.after(unopened))?;
         }
         let exported: Exported = from_slice(&stack.export_deployment(show_secrets).await?)?;

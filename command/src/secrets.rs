@@ -11,7 +11,7 @@ use serde_json::Value;
 use stackwright::{
     Error, ErrorKind,
     runtime::Runtime,
-    secrets::{Base64Provider, PassphraseProvider, SecretsManager, SecretsProvider},
+    secrets::{Base64Provider, KeyServiceProvider, PassphraseProvider, SecretsManager, SecretsProvider},
 };
 
 use crate::{
@@ -34,6 +34,8 @@ const DIFFERENT: &str = "passphrases do not match";
 
 /// The kind of secrets managers that only encode.
 const ENCODED: &str = "b64";
+/// The kind of secrets managers of key services.
+pub(crate) const KEY_SERVICE: &str = "cloud";
 
 /// The passphrases of former invocations, so that their keys are derived once: that takes long.
 #[derive(Default)]
@@ -75,9 +77,12 @@ impl Passphrases {
             })),
             (None, None) => Source::Missing,
         };
+        let client = invocation.key_service.as_ref();
         Ok(EnvironmentSecrets {
             source,
             verifies: false,
+            keys: client.map(|client| KeyServiceProvider::of_client(Arc::clone(client), runtime.clone())),
+            url: None,
         })
     }
 
@@ -183,18 +188,64 @@ impl Asking {
     }
 }
 
+/// A new manager of a key service that has wrapped its data key already: what is made next gets it.
+#[derive(Clone)]
+pub(crate) struct PreparedSecrets {
+    url: String,
+    manager: Arc<dyn SecretsManager>,
+    provider: Arc<dyn SecretsProvider>,
+}
+
+impl PreparedSecrets {
+    /// Has a data key wrapped, with the key that `url` names.
+    ///
+    /// # Errors
+    /// Those of the key service.
+    pub(crate) async fn new(url: &str, provider: Arc<dyn SecretsProvider>) -> Result<Self> {
+        let manager = provider.create().await?;
+        manager.ready().await?;
+        Ok(Self {
+            url: url.to_owned(),
+            manager,
+            provider,
+        })
+    }
+}
+
+#[async_trait]
+impl SecretsProvider for PreparedSecrets {
+    async fn open(&self, kind: &str, state: Option<&Value>) -> stackwright::Result<Arc<dyn SecretsManager>> {
+        self.provider.open(kind, state).await
+    }
+
+    fn for_key_service(&self, url: &str) -> Option<Arc<dyn SecretsProvider>> {
+        match url == self.url {
+            true => Some(Arc::new(self.clone())),
+            false => self.provider.for_key_service(url),
+        }
+    }
+
+    async fn create(&self) -> stackwright::Result<Arc<dyn SecretsManager>> {
+        Ok(Arc::clone(&self.manager))
+    }
+}
+
 /// Encrypts with the passphrase of the environment, or with one that is typed at a terminal.
 #[derive(Clone)]
 pub(crate) struct EnvironmentSecrets {
     source: Source,
     verifies: bool,
+    /// Opens the stacks of key services; `None` without a client.
+    keys: Option<KeyServiceProvider>,
+    /// The key service of new managers, in place of the passphrase.
+    url: Option<String>,
 }
 
 impl EnvironmentSecrets {
     /// Returns secrets that check the passphrase when a stack is opened.
     pub(crate) fn verifying(&self) -> Self {
         Self {
-            verifies: !matches!(self.source, Source::Missing),
+            verifies: !matches!(self.source, Source::Missing) || self.keys.is_some(),
             ..self.clone()
         }
     }
@@ -216,6 +267,15 @@ impl EnvironmentSecrets {
     }
 }
 
+fn no_client(state: Option<&Value>) -> Error {
+    let url = state.and_then(|state| state.get("url")?.as_str());
+    let url = url.unwrap_or("the key service of the stack");
+    let message = format!("{url}: this command has no client of key services");
+    Error::new(ErrorKind::Secrets, message).with_hint(
+        "the Automation API of the packages for Python and Node has one, and so has an engine with `secrets`",
+    )
+}
+
 fn missing() -> Error {
     Error::new(ErrorKind::Secrets, NO_PASSPHRASE)
 }
@@ -223,6 +283,11 @@ fn missing() -> Error {
 #[async_trait]
 impl SecretsProvider for EnvironmentSecrets {
     async fn create(&self) -> stackwright::Result<Arc<dyn SecretsManager>> {
+        if let (Some(keys), Some(url)) = (&self.keys, &self.url)
+            && let Some(keys) = keys.for_key_service(url)
+        {
+            return keys.create().await;
+        }
         match &self.source {
             Source::Given(provider) => provider.create().await,
             Source::Asked(asking) => asking.chosen().await?.create().await,
@@ -231,6 +296,12 @@ impl SecretsProvider for EnvironmentSecrets {
     }
 
     async fn open(&self, kind: &str, state: Option<&Value>) -> stackwright::Result<Arc<dyn SecretsManager>> {
+        if kind == KEY_SERVICE {
+            return match &self.keys {
+                Some(keys) => keys.open(kind, state).await,
+                None => Err(no_client(state)),
+            };
+        }
         match &self.source {
             Source::Given(provider) => provider.open(kind, state).await,
             // Secrets that are only encoded need no passphrase.
@@ -242,5 +313,13 @@ impl SecretsProvider for EnvironmentSecrets {
 
     fn verifies_key(&self) -> bool {
         self.verifies
+    }
+
+    fn for_key_service(&self, url: &str) -> Option<Arc<dyn SecretsProvider>> {
+        self.keys.as_ref()?;
+        Some(Arc::new(Self {
+            url: Some(url.to_owned()),
+            ..self.clone()
+        }))
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     invocation::{Ask, Invocation},
     place::{FoundProject, expanded, open_store, store_url},
     running::{Place, Running},
-    secrets::{EnvironmentSecrets, Passphrases},
+    secrets::{EnvironmentSecrets, KEY_SERVICE, Passphrases},
 };
 
 /// The only organization of stores without accounts.
@@ -156,8 +156,28 @@ impl<'a> Session<'a> {
     }
 
     /// Refuses a missing passphrase.
-    pub(crate) fn require_passphrase(&self) -> Result {
+    fn require_passphrase(&self) -> Result {
         self.secrets.as_ref().map_or(Ok(()), EnvironmentSecrets::require)
+    }
+
+    /// Refuses a missing passphrase, unless a key service encrypts for the stack.
+    pub(crate) async fn require_key(&self, name: &StackName) -> Result {
+        let Err(missing) = self.require_passphrase() else {
+            return Ok(());
+        };
+        if let Some((found, project)) = &self.project
+            && found.file.name == name.project()
+            && project.stack_file(name.stack()).await?.key_service().is_some()
+        {
+            return Ok(());
+        }
+        let secrets = self.secrets();
+        match self.engine.secrets_manager(&name.to_string(), &*secrets).await {
+            Ok(Some(manager)) if manager.kind() == KEY_SERVICE => Ok(()),
+            // That of the key service: there is no passphrase to be wrong.
+            Err(error) if error.kind() == ErrorKind::Decrypt => Err(error.into()),
+            _ => Err(missing),
+        }
     }
 
     /// Refuses a missing passphrase before a stack is created.

@@ -114,6 +114,13 @@ impl SettingsText {
         error.hints().iter().cloned().fold(named, Error::with_hint)
     }
 
+    /// Waits for the turn among the writers that another one has been faster than, which lasts until the returned value is dropped.
+    pub(crate) fn take_turn(&self) -> Result<File> {
+        let turn = File::open(&self.path).map_err(|error| failure("reading", &self.path, &error))?;
+        wait_for_lock(&turn, &self.path)?;
+        Ok(turn)
+    }
+
     /// Replaces the file by one with `text`, if its content is still the one that was read; returns whether it
     /// was. The file keeps its permissions; where the path is a link, the file behind it is replaced.
     ///

@@ -3,6 +3,7 @@
 use stackwright::{
     Error, Result,
     config::{Config, ConfigKey},
+    secrets::KeyService,
 };
 
 use crate::{
@@ -187,6 +188,31 @@ impl StackFile {
             entries.extend(added);
         }
         Ok(Node::Mapping(entries))
+    }
+
+    /// Returns the key service that encrypts the configuration; `None` for a file that names none, or has the salt of a passphrase.
+    #[must_use]
+    pub fn key_service(&self) -> Option<KeyService> {
+        let url = self.secrets_provider.as_ref()?;
+        let names_service = self.encryption_salt.is_none() && url.contains("://");
+        names_service.then(|| KeyService {
+            url: url.clone(),
+            encrypted_key: self.encrypted_key.clone().filter(|key| !key.is_empty()),
+        })
+    }
+
+    /// Names the secrets manager of a key service, and removes the salt of a passphrase.
+    pub(crate) fn name_key_service(&mut self, service: KeyService) {
+        self.secrets_provider = Some(service.url);
+        self.encrypted_key = service.encrypted_key;
+        self.encryption_salt = None;
+    }
+
+    /// Removes the key service.
+    pub(crate) fn drop_key_service(&mut self) {
+        if self.key_service().is_some() {
+            (self.secrets_provider, self.encrypted_key) = (None, None);
+        }
     }
 
     /// Names the secrets manager of a passphrase with this salt, or with `None` one of the host.

@@ -81,7 +81,7 @@ from datetime import datetime
 from typing import Any, Literal, TypedDict, Union
 
 from ._record import record
-from .host import Secrets
+from .host import KeyService, Secrets
 from .journal import Journal
 from .result import Result, SuggestedMove
 from .values import PropertyValue

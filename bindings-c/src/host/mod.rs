@@ -124,6 +124,12 @@ pub struct sw_host_t {
     /// The host's own store, a table with a `user_data` of its own; `store` of the settings names it in messages (a URL, or a name).
     /// Null: the store of the settings.
     pub store: *const sw_store_t,
+    /// Encrypts a data key with the key of a key service: `{"url": "awskms://alias/shop", "key": base64 of 32 bytes}` → the raw
+    /// ciphertext, which is no JSON. For an engine, a stack or a change whose `secrets` has a `url`: the engine then encrypts the
+    /// secrets, with the data key. The message of a failure must not contain the key.
+    pub wrap_key: sw_call_t,
+    /// Decrypts what `wrap_key` returned: `{"url": …, "key": base64}` → the raw 32 bytes. Required with it.
+    pub unwrap_key: sw_call_t,
 }
 
 // SAFETY: the size is the first field; the rest are numbers, pointers and functions that may be null.
@@ -172,6 +178,11 @@ impl Host {
         if functions.encrypt.is_some() != functions.decrypt.is_some() {
             return Err(Failure::misuse(
                 "the host's table has one of the functions for secrets without the other",
+            ));
+        }
+        if functions.wrap_key.is_some() != functions.unwrap_key.is_some() {
+            return Err(Failure::misuse(
+                "the host's table has one of the functions for data keys without the other",
             ));
         }
         if functions.encrypt_for_stack.is_some() != functions.decrypt_for_stack.is_some() {

@@ -3,26 +3,54 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Serialize;
-use stackwright::{ErrorKind, property::json::to_vec, secrets::SecretsCallbacks};
+use stackwright::{
+    ErrorKind,
+    binding::HostSecrets,
+    property::json::to_vec,
+    secrets::{DataKey, KeyServiceCallbacks, SecretsCallbacks},
+};
 
 use super::{Host, read};
 use crate::provider::sw_call_t;
 
 impl Host {
-    /// Returns the encryption of the engine; `None` when the table has none.
-    pub(crate) fn secrets(self: &Arc<Self>) -> Option<Arc<dyn SecretsCallbacks>> {
-        self.functions.encrypt.is_some().then(|| Arc::clone(self) as _)
+    /// Returns the functions for the secrets of the engine.
+    pub(crate) fn secrets(self: &Arc<Self>) -> HostSecrets {
+        HostSecrets {
+            values: self.functions.encrypt.is_some().then(|| Arc::clone(self) as _),
+            keys: self.key_service(),
+        }
     }
 
-    /// Returns the encryption of one stack; `None` when the table has none.
-    pub(crate) fn secrets_of_stack(self: &Arc<Self>, stack: &str) -> Option<Arc<dyn SecretsCallbacks>> {
+    /// Returns the functions for the secrets of one stack.
+    pub(crate) fn secrets_of_stack(self: &Arc<Self>, stack: &str) -> HostSecrets {
         let secrets = StackSecrets {
             host: Arc::clone(self),
             stack: stack.to_owned(),
         };
         let has_functions = self.functions.encrypt_for_stack.is_some();
-        has_functions.then(|| Arc::new(secrets) as _)
+        HostSecrets {
+            values: has_functions.then(|| Arc::new(secrets) as _),
+            keys: self.key_service(),
+        }
+    }
+
+    fn key_service(self: &Arc<Self>) -> Option<Arc<dyn KeyServiceCallbacks>> {
+        self.functions.wrap_key.is_some().then(|| Arc::clone(self) as _)
+    }
+
+    async fn key(
+        &self,
+        function: sw_call_t,
+        (url, key): (&str, &[u8]),
+        what: &str,
+        kind: ErrorKind,
+    ) -> stackwright::Result<Vec<u8>> {
+        let key = STANDARD.encode(key);
+        let request = to_vec(&serde_json::json!({ "url": url, "key": key }))?;
+        self.ask(function, request, kind, what).await
     }
 
     async fn texts(
@@ -49,6 +77,21 @@ impl SecretsCallbacks for Host {
         let function = self.functions.decrypt;
         self.texts(function, &ciphertexts, "decrypt", ErrorKind::Decrypt)
             .await
+    }
+}
+
+#[async_trait]
+impl KeyServiceCallbacks for Host {
+    async fn wrap_key(&self, url: &str, key: DataKey) -> stackwright::Result<Vec<u8>> {
+        let function = self.functions.wrap_key;
+        self.key(function, (url, key.as_bytes()), "wrap_key", ErrorKind::Secrets)
+            .await
+    }
+
+    async fn unwrap_key(&self, url: &str, wrapped: Vec<u8>) -> stackwright::Result<DataKey> {
+        let function = self.functions.unwrap_key;
+        let key = self.key(function, (url, &wrapped), "unwrap_key", ErrorKind::Decrypt);
+        key.await.map(DataKey::new)
     }
 }
 

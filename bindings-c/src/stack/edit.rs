@@ -42,7 +42,7 @@ use crate::{
 ///
 /// @members RenameStackEdit
 ///
-/// Those of `changeSecrets`, whose `secrets` encrypts with `encrypt_for_stack` of the host's table:
+/// Those of `changeSecrets`, whose `secrets` encrypts with `encrypt_for_stack` of the host's table, or has `wrap_key` wrap the data key:
 ///
 /// @members ChangeSecretsEdit
 ///
@@ -76,9 +76,9 @@ pub unsafe extern "C" fn sw_stack_edit(
         let edit = unsafe { edit.bytes("the edit") }?;
         let name = stack.stack.name().to_string();
         let host = stack.parts.host.as_ref();
-        let callbacks = host.and_then(|host| host.secrets_of_stack(&name));
+        let functions = host.map(|host| host.secrets_of_stack(&name)).unwrap_or_default();
         let editing =
-            async { Ok(binding::edit(&stack.stack, edit, callbacks, Language::C, "an edit").await?) };
+            async { Ok(binding::edit(&stack.stack, edit, functions, Language::C, "an edit").await?) };
         let content = stack.parts.shared.block_on_to_the_end(editing)?;
         if let Some(place) = place {
             place.fill(sw_bytes_t::boxed(content));

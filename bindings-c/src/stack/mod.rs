@@ -11,8 +11,7 @@ use std::sync::Arc;
 
 use stackwright::{
     Language, Opening, Stack, StackSettings,
-    binding::{self, SecretsDocument, StackDocument},
-    secrets::CallbackProvider,
+    binding::{self, StackDocument},
 };
 use stackwright_project::open_stack;
 
@@ -176,15 +175,17 @@ unsafe fn open(
         journal: parts.host.as_ref().and_then(|host| host.journal(name.to_owned())),
         ..settings.into_settings(name, opening, program.is_some(), &parts.engine, Language::C)?
     };
-    if let Some(SecretsDocument { kind, state }) = secrets {
-        let callbacks = parts.host.as_ref().and_then(|host| host.secrets_of_stack(name));
-        let callbacks = callbacks.ok_or_else(|| {
-            Failure::misuse(
+    if let Some(document) = secrets {
+        let host = parts.host.as_ref();
+        let functions = host.map(|host| host.secrets_of_stack(name)).unwrap_or_default();
+        if document.url.is_none() && functions.values.is_none() {
+            return Err(Failure::misuse(
                 "the setting secrets requires encrypt_for_stack and decrypt_for_stack of the host's table",
-            )
-        })?;
+            ));
+        }
         let others = settings.secrets.unwrap_or_else(|| parts.engine.secrets());
-        settings.secrets = Some(Arc::new(CallbackProvider::new(kind, state, callbacks).or(others)));
+        let runtime = parts.engine.runtime().clone();
+        settings.secrets = Some(functions.provider(document, others, runtime)?);
     }
     let opening = async { Ok(open_stack(&parts.engine, name, folder, settings).await?) };
     let stack = parts.shared.block_on(opening)?;

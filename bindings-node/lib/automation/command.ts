@@ -8,7 +8,9 @@ import { Bridge } from "../bridge";
 import type { Plugins } from "../documents";
 import { type Engine, pluginSettings } from "../engine";
 import { guarded } from "../errors";
+import { keyServiceHost } from "../host";
 import { jsonOfMembers } from "../json";
+import { EnvironmentKeys } from "../key_services";
 import { native, type Native } from "../native";
 import { eventListener, prepared } from "./inline";
 
@@ -90,7 +92,8 @@ export class Command extends Base {
         const environment = { ...definedOf(process.env), ...additionalEnv, PULUMI_AUTOMATION_API: "true" };
         const onEvent = eventListener();
         const program = prepared(this.#bridge, args);
-        const run = this.#native.start(args, resolve(cwd), environment, program, input, onEvent !== undefined);
+        const keys = this.#bridge.addHost(keyServiceHost(new EnvironmentKeys(environment)));
+        const run = this.#native.start(args, resolve(cwd), environment, program, input, onEvent !== undefined, keys);
         const cancel = (): void => run.cancel();
         signal?.addEventListener("abort", cancel);
         if (signal?.aborted === true) {

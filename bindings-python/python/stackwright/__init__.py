@@ -53,7 +53,7 @@ from .events import (
     SummaryEvent,
 )
 from .hooks import ErrorHook, ErrorHookArgs, Hook, HookArgs, HookResourceOptions, Hooks
-from .host import Autonamer, Fetch, NamingRequest, ProposedName, Secrets, StackReader
+from .host import Autonamer, Fetch, KeyService, NamingRequest, ProposedName, Secrets, StackReader
 from .installer import Installer, PluginInstaller
 from .journal import Journal, JournalEntry, Record
 from .operation import Operation
@@ -227,6 +227,7 @@ __all__ = [
     "InvokeTransformResult",
     "Journal",
     "JournalEntry",
+    "KeyService",
     "LanguageRuntime",
     "LastUpdate",
     "LockHolder",

@@ -81,7 +81,7 @@ class Engine:
         config: dict[str, Any],
         deployment: bytes | None,
         journal: tuple[Callable[[str], Any], bool, Completions] | None,
-        secrets: tuple[str, str | None, Any, Any] | None,
+        secrets: tuple[str | None, str | None, Any, Any] | None,
         completions: Completions,
         callback: _Callback,
     ) -> None: ...
@@ -115,6 +115,7 @@ class Command:
         write: Callable[[Literal["stdout", "stderr", "event"], str], None],
         program: _Program | None = None,
         events: bool = False,
+        key_service: tuple[Any, Any] | None = None,
     ) -> int: ...
     def abandon(self) -> None: ...
 

@@ -29,7 +29,7 @@ from ._stackwright import Engine as NativeEngine
 from ._stackwright import close_gate
 from .credentials import Credentials, describe_credentials
 from .errors import InvalidInputError
-from .host import Autonamer, Fetch, Secrets, StackReader
+from .host import Autonamer, Fetch, KeyService, Secrets, StackReader
 from .installer import Installer
 from .journal import Journal
 from .options import Plugins, StackSettings
@@ -113,7 +113,8 @@ class Engine:
     :param passphrase: Encrypts the secrets of its stacks; without it, they are only encoded, not encrypted, and the reference
         engine's command opens a stack only while it has no secret.
     :param secrets: Encrypts them the host's own way instead: an object with ``kind`` (the name of its encryption in
-        deployments), ``encrypt`` and ``decrypt``, see :class:`stackwright.Secrets`. Stacks that were encrypted with a
+        deployments), ``encrypt`` and ``decrypt``, see :class:`stackwright.Secrets`. Or encrypts them with data keys that a key
+        service wraps (:func:`stackwright.secrets.aws_kms` and its siblings), see :class:`stackwright.KeyService`. Stacks that were encrypted with a
         passphrase still need it.
     :param providers: Objects that provide packages; see :class:`stackwright.Provider`.
     :param plugins: Where plugin processes of other packages are looked for.
@@ -130,6 +131,9 @@ class Engine:
         of the own user and of root: for providers and policy packs that the host runs as another user.
     :param allow_unfenced: Allows a bucket whose server ignores the conditions of writes, which is refused otherwise: nothing keeps
         two hosts from changing a stack at once then.
+    :param encrypt_store: Encrypts the whole store with ``passphrase`` or ``secrets``: states with all their values, histories, journals
+        and backups. Names, sizes and times stay visible, and so do lock files. The store must be new, or have been encrypted from its
+        beginning; it is opened with the same manager only, and the reference engine's command refuses it.
     :param nested_secrets: Keeps secrets at any depth: an input or output is secret when it is at or below the path of a secret
         input, also where its provider returns it without the mark. With ``False``, outputs are marked by the names of secret
         inputs at the top level only, as in the reference engine.
@@ -150,12 +154,13 @@ class Engine:
         plugins: Plugins | None = None,
         resolver: Resolver | None = None,
         installer: Installer | None = None,
-        secrets: Secrets | None = None,
+        secrets: Secrets | KeyService | None = None,
         stack_reader: StackReader | None = None,
         fetch: Fetch | None = None,
         autonamer: Autonamer | None = None,
         trusted_peers: Sequence[int] = (),
         allow_unfenced: bool = False,
+        encrypt_store: bool = False,
         nested_secrets: bool = True,
         base_directory: str | os.PathLike[str] | None = None,
         threads: int = 2,
@@ -178,6 +183,7 @@ class Engine:
                 "base_directory": _path_text(base_directory),
                 "plugins": plugin_settings(Plugins() if plugins is None else plugins),
                 "allow_unfenced": allow_unfenced,
+                "encrypt_store": encrypt_store,
                 "nested_secrets": nested_secrets,
                 "trusted_peers": list(trusted_peers) if isinstance(trusted_peers, (tuple, set, frozenset)) else trusted_peers,
             }

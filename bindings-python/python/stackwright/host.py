@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, Union
 
-from ._callback import Described, described
+from ._callback import Described, described, is_async
+from ._checks import require_function
 from ._json import text_of
 from ._record import record
 from .errors import InvalidInputError, NotFoundError
 from .values import PropertyValue
 
-__all__ = ["Autonamer", "Fetch", "NamingRequest", "ProposedName", "Secrets", "StackReader"]
+__all__ = ["Autonamer", "Fetch", "KeyService", "NamingRequest", "ProposedName", "Secrets", "StackReader"]
 
 Values = Mapping[str, PropertyValue]
 
@@ -40,6 +41,29 @@ class Secrets(Protocol):
 
     def decrypt(self, ciphertexts: Sequence[str], /) -> Sequence[str] | Awaitable[Sequence[str]]:
         """Decrypts what :meth:`encrypt` returned, in the same order. Called concurrently."""
+
+
+class KeyService(Protocol):
+    """Wraps the data keys of stacks with the key of a key service; each method may be ``async``.
+
+    The engine makes a data key of 32 bytes for each new stack, encrypts the stack's secrets with it, and stores it as this object has
+    wrapped it, in the form of the reference engine's managers for key services. A data key is unwrapped once for each engine.
+    :mod:`stackwright.secrets` has those of AWS, Azure, Google Cloud and HashiCorp Vault.
+
+    What the methods raise ends the operation, and is the cause (``__cause__``) of its error: a
+    :class:`~stackwright.SecretsError` for :meth:`wrap_key`, a :class:`~stackwright.DecryptError` for :meth:`unwrap_key`. Their texts
+    must not hold the data key.
+    """
+
+    @property
+    def url(self) -> str:
+        """The URL of the key for new stacks, ``awskms://alias/shop`` for instance. States and settings files record it."""
+
+    def wrap_key(self, url: str, key: bytes, /) -> bytes | Awaitable[bytes]:
+        """Encrypts a data key with the key that ``url`` names: that of a stack, or of its settings file. Called concurrently."""
+
+    def unwrap_key(self, url: str, wrapped: bytes, /) -> bytes | Awaitable[bytes]:
+        """Decrypts what :meth:`wrap_key` returned, or what the reference engine has stored. Called concurrently."""
 
 
 class _Stacks(Protocol):
@@ -95,8 +119,13 @@ _MODES = ("propose", "enforce", "disable")
 _OF_ENGINE = ("passphrase", "b64")
 
 
-def describe_secrets(secrets: Secrets) -> tuple[str, str | None, Described, Described]:
-    """Describes encryption of the host."""
+def describe_secrets(secrets: Secrets | KeyService) -> tuple[str | None, str | None, Described, Described]:
+    """Describes encryption of the host; a key service has no kind, and its URL in the place of a state."""
+    if hasattr(secrets, "wrap_key") or hasattr(secrets, "unwrap_key"):
+        url = getattr(secrets, "url", None)
+        if not isinstance(url, str):
+            raise InvalidInputError(f"secrets takes a key service whose url is a text, not {type(url).__name__}")
+        return None, url, *describe_key_service(secrets)
     missing = [name for name in ("kind", "encrypt", "decrypt") if not hasattr(secrets, name)]
     if missing:
         has = f"{type(secrets).__name__} has no {' and no '.join(missing)}"
@@ -111,6 +140,34 @@ def describe_secrets(secrets: Secrets) -> tuple[str, str | None, Described, Desc
         described("secrets.encrypt", secrets.encrypt, after=list),
         described("secrets.decrypt", secrets.decrypt, after=list),
     )
+
+
+def describe_key_service(service: Any) -> tuple[Described, Described]:
+    """Describes the functions of a key service, which get URL and key as one tuple."""
+    missing = [name for name in ("wrap_key", "unwrap_key") if not hasattr(service, name)]
+    if missing:
+        raise InvalidInputError(f"secrets takes a key service with wrap_key and unwrap_key; {type(service).__name__} has no {missing[0]}")
+    return (
+        _of_two("secrets.wrap_key", service.wrap_key),
+        _of_two("secrets.unwrap_key", service.unwrap_key),
+    )
+
+
+def _of_two(what: str, function: Any) -> Described:
+    require_function(what, function, 2)
+    if is_async(function):
+
+        async def call_async(request: tuple[str, bytes]) -> bytes:
+            return _key(what, await function(*request))
+
+        return described(what, call_async)
+    return described(what, lambda request: _key(what, function(*request)))
+
+
+def _key(what: str, key: object) -> bytes:
+    if not isinstance(key, (bytes, bytearray, memoryview)):
+        raise InvalidInputError(f"{what} returns bytes, not {type(key).__name__}")
+    return bytes(key)
 
 
 def describe_stack_reader(reader: StackReader) -> tuple[Described, Described]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal, TypedDict, Union
 
 from ._record import record
-from .host import Secrets
+from .host import KeyService, Secrets
 from .journal import Journal
 from .result import Result, SuggestedMove
 from .values import PropertyValue
@@ -402,7 +402,8 @@ class StackSettings(TypedDict, total=False):
     - ``runtime_options`` (Mapping[str, Any] | None): The options of the project's runtime by name (``virtualenv``,
       ``typescript``…), each any JSON. Plugins find them in their environment, as ``PULUMI_RUNTIME_NAME``: texts as
       they are, other values as JSON. Language runtimes receive the values.
-    - ``secrets`` (Secrets | None): The host's own encryption of the stack's secrets, in place of the engine's.
+    - ``secrets`` (Secrets | KeyService | None): The host's own encryption of the stack's secrets, or a key service, in
+      place of the engine's.
     - ``tags`` (Mapping[str, str] | None): Notes of the host about the stack, by name: a name has at most 40
       characters, a value at most 256.
     """
@@ -418,5 +419,5 @@ class StackSettings(TypedDict, total=False):
     reference_passphrases: Mapping[str, str] | None
     root_directory: str | os.PathLike[str] | None
     runtime_options: Mapping[str, Any] | None
-    secrets: Secrets | None
+    secrets: Secrets | KeyService | None
     tags: Mapping[str, str] | None

@@ -30,7 +30,7 @@ from ._stackwright import Stack as NativeStack
 from ._stackwright import to_json
 from .errors import InvalidInputError
 from .events import Event
-from .host import Secrets, describe_secrets
+from .host import KeyService, Secrets, describe_secrets
 from .operation import Operation
 from .options import ImportResource, OperationOptions, PolicyPack
 from .policy import Policy, describe, placed, split
@@ -492,10 +492,10 @@ class Stack:
 
     @named_options
     async def change_secrets(
-        self, *, passphrase: str | None = None, secrets: Secrets | None = None, dry_run: bool = False
+        self, *, passphrase: str | None = None, secrets: Secrets | KeyService | None = None, dry_run: bool = False
     ) -> EditReport:
-        """Encrypts the secrets of the state, and those of the settings file of ``project``, with another passphrase, or the host's
-        own way. The report has the records that have secrets.
+        """Encrypts the secrets of the state, and those of the settings file of ``project``, with another passphrase, with a data key
+        that a key service wraps, or the host's own way. The report has the records that have secrets.
 
         This object keeps the former key: the engine opens the stack with the new one. So does the history: :meth:`restore`
         takes the former ``passphrase`` of a state from before the change.
@@ -503,12 +503,16 @@ class Stack:
         Raises :class:`~stackwright.DecryptError` when the stack was opened with a key that is not its own; nothing is changed then.
 
         :param passphrase: The new passphrase.
-        :param secrets: The new encryption of the host, in its place, see :class:`stackwright.Secrets`.
+        :param secrets: The new encryption of the host, in its place, see :class:`stackwright.Secrets`, or a key service, see
+            :class:`stackwright.KeyService`. A stack that has that key service already gets a new data key.
         """
         described, encryption = None, None
         if secrets is not None:
             kind, state, *functions = describe_secrets(secrets)
-            described = {"kind": kind, "state": None if state is None else json.loads(state)}
+            if kind is None:
+                described = {"url": state}
+            else:
+                described = {"kind": kind, "state": None if state is None else json.loads(state)}
             encrypt, decrypt = (self._engine._provider_loop.as_blocking(function) for function in functions)
             encryption = (encrypt, decrypt)
         edit = {"change_secrets": {"passphrase": passphrase, "secrets": described}}

@@ -27,7 +27,7 @@ from .engine import Engine as _Engine
 from .engine import PluginKind
 from .errors import InvalidInputError
 from .events import Event
-from .host import Autonamer, Fetch, Secrets, StackReader
+from .host import Autonamer, Fetch, KeyService, Secrets, StackReader
 from .installer import Installer
 from .options import ImportResource, OperationOptions, Plugins, StackSettings
 from .project import Project as _Project
@@ -377,9 +377,9 @@ class Stack:
 
     @named_options
     def change_secrets(
-        self, *, passphrase: str | None = None, secrets: Secrets | None = None, dry_run: bool = False
+        self, *, passphrase: str | None = None, secrets: Secrets | KeyService | None = None, dry_run: bool = False
     ) -> EditReport:
-        """Encrypts the secrets with another passphrase, or the host's own way. This object keeps the former key."""
+        """Encrypts the secrets with another passphrase, a key service, or the host's own way. This object keeps the former key."""
         return _background.run(self._stack.change_secrets(passphrase=passphrase, secrets=secrets, dry_run=dry_run))
 
     def analyze(self, policies: _stack.Policies) -> PolicyAnalysis:
@@ -564,12 +564,13 @@ class Engine:
         plugins: Plugins | None = None,
         resolver: Resolver | None = None,
         installer: Installer | None = None,
-        secrets: Secrets | None = None,
+        secrets: Secrets | KeyService | None = None,
         stack_reader: StackReader | None = None,
         fetch: Fetch | None = None,
         autonamer: Autonamer | None = None,
         trusted_peers: Sequence[int] = (),
         allow_unfenced: bool = False,
+        encrypt_store: bool = False,
         nested_secrets: bool = True,
         base_directory: str | os.PathLike[str] | None = None,
         threads: int = 2,
@@ -589,6 +590,7 @@ class Engine:
             autonamer=autonamer,
             trusted_peers=trusted_peers,
             allow_unfenced=allow_unfenced,
+            encrypt_store=encrypt_store,
             nested_secrets=nested_secrets,
             base_directory=base_directory,
             threads=threads,

@@ -14,7 +14,7 @@ pub(crate) use self::{
     fetch::PythonFetch,
     journal::PythonJournal,
     policies::add_packs,
-    secrets::{python_encryption, python_secrets},
+    secrets::{python_encryption, python_key_service, python_secrets},
     stacks::PythonStacks,
     store::{PythonCredentials, PythonStore},
 };

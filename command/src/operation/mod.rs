@@ -120,7 +120,7 @@ pub(crate) async fn up(session: &Session<'_>, arguments: &UpdateArguments, flags
     let mode = Mode::of(session, &arguments.operation, arguments.confirmation, false)?;
     let options = program_options(session, &arguments.operation, &arguments.program)?;
     let plan = arguments.plan.as_deref().map(|file| read_plan(session, file));
-    settings::check_secrets_provider(arguments.secrets_provider.as_deref())?;
+    settings::check_secrets_provider(session, arguments.secrets_provider.as_deref())?;
     let mut options = OperationOptions {
         plan: plan.transpose()?,
         continue_on_error: arguments.continue_on_error,
@@ -344,7 +344,8 @@ async fn runner<'a>(
     };
     let unconfigured = "getting stack configuration: ";
     session
-        .require_passphrase()
+        .require_key(&named.name)
+        .await
         .map_err(|failure| failure.after("get stack secrets manager: ").after(unconfigured))?;
     let stack = session.configured_stack(&project, &named, settings).await;
     let stack = stack.map_err(|failure| match failure.is_no_stack() {

@@ -39,8 +39,8 @@ pub(super) async fn prepare(
 }
 
 /// Refuses what does not encrypt secrets here. It would only matter for a new stack.
-pub(super) fn check_secrets_provider(provider: Option<&str>) -> Result {
-    stack::check_provider(provider.unwrap_or_default())
+pub(super) fn check_secrets_provider(session: &Session<'_>, provider: Option<&str>) -> Result {
+    stack::check_provider(session, provider.unwrap_or_default()).map(drop)
 }
 
 /// Removes the stack of a destroy, and its settings file.

@@ -30,7 +30,8 @@ pub(super) async fn export(session: &Session<'_>, arguments: &StackExport) -> Re
     let stack = session.stack(&named).await?;
     if arguments.show_secrets {
         session
-            .require_passphrase()
+            .require_key(&named.name)
+            .await
             .map_err(|failure| failure.after(UNREADABLE))?;
     }
     let exported = stack.export_deployment(arguments.show_secrets).await;

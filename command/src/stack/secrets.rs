@@ -8,7 +8,7 @@ use crate::{
     session::Session,
 };
 
-/// The provider with a new passphrase. The others keep the one of the environment.
+/// The provider with a new passphrase. `default` keeps the one of the environment.
 const PASSPHRASE: &str = "passphrase";
 /// The questions for a new passphrase.
 const NEW: &str = "Enter your new passphrase to protect config/secrets: ";
@@ -17,10 +17,11 @@ const AGAIN: &str = "Re-enter your passphrase to confirm: ";
 /// Encrypts the secrets of the state and of the settings file with another key.
 pub(super) async fn change(session: &Session<'_>, stack: Option<&str>, provider: &str) -> Result {
     let named = session.stack_or_selected(stack)?;
-    check_provider(provider)?;
+    let key_service = check_provider(session, provider)?;
     let stack = session.named_stack(&named).await?;
-    session.require_passphrase()?;
+    session.require_key(&named.name).await?;
     let passphrase = match provider {
+        _ if key_service.is_some() => None,
         PASSPHRASE if session.has_engine_of_host() => {
             return Err(Failure::new(
                 "the secrets are encrypted as the engine of the host does: change them through the library, with change_secrets()",
@@ -34,7 +35,10 @@ pub(super) async fn change(session: &Session<'_>, stack: Option<&str>, provider:
         .print("Migrating old configuration and state to new secrets provider");
     let report = match passphrase {
         Some(passphrase) => stack.change_passphrase(&passphrase, false).await?,
-        None => stack.change_secrets(session.secrets(), false).await?,
+        None => {
+            let secrets = key_service.unwrap_or_else(|| session.secrets());
+            stack.change_secrets(secrets, false).await?
+        }
     };
     for warning in &report.warnings {
         session.invocation.warn(warning);

@@ -1,10 +1,14 @@
 //! Creating and selecting stacks.
 
-use stackwright::{ErrorKind, StackSettings};
+use std::sync::Arc;
+
+use stackwright::{ErrorKind, StackSettings, secrets::SecretsProvider};
+use stackwright_project::Project;
 
 use crate::{
     arguments::StackInit,
     failure::{Failure, Result},
+    secrets::PreparedSecrets,
     session::{NamedStack, Session},
 };
 
@@ -80,7 +84,7 @@ async fn chosen(session: &Session<'_>) -> Result<Option<String>> {
 }
 
 async fn create(session: &Session<'_>, stack: &NamedStack, secrets_provider: Option<&str>) -> Result {
-    check_provider(secrets_provider.unwrap_or_default())?;
+    let key_service = check_provider(session, secrets_provider.unwrap_or_default())?;
     let Some(project) = session.project_of(stack) else {
         return Err(Failure::new(format!(
             "could not create stack: provided project name \"{}\" doesn't match Pulumi.yaml",
@@ -89,10 +93,11 @@ async fn create(session: &Session<'_>, stack: &NamedStack, secrets_provider: Opt
     };
     // Before anything is created: without a passphrase, the stack could not keep secrets.
     let unmanaged = "could not create secrets manager for new stack: ";
-    session
-        .require_new_passphrase()
-        .await
-        .map_err(|failure| failure.after(unmanaged))?;
+    let prepared = match key_service {
+        Some(secrets) => prepare(project, stack, secrets_provider.unwrap_or_default(), secrets).await,
+        None => prepare_named(session, project, stack).await,
+    };
+    let prepared = prepared.map_err(|failure| failure.after(unmanaged))?;
     let settings = StackSettings::default();
     let created = session
         .engine
@@ -102,7 +107,7 @@ async fn create(session: &Session<'_>, stack: &NamedStack, secrets_provider: Opt
         ErrorKind::Conflict => Failure::new(format!("stack '{}' already exists", stack.name.qualified())),
         _ => error.into(),
     })?);
-    let initialized = project.initialize_secrets(stack.name.stack(), None).await;
+    let initialized = project.initialize_secrets(stack.name.stack(), prepared).await;
     initialized.map_err(|error| Failure::from(error).after(unmanaged))?;
     session
         .invocation
@@ -110,10 +115,49 @@ async fn create(session: &Session<'_>, stack: &NamedStack, secrets_provider: Opt
     Ok(())
 }
 
-pub(crate) fn check_provider(provider: &str) -> Result {
+/// Prepares the key of a new stack, as its settings file names it: that of a passphrase, or of a key service.
+async fn prepare_named(
+    session: &Session<'_>,
+    project: &Project,
+    stack: &NamedStack,
+) -> Result<Option<Arc<dyn SecretsProvider>>> {
+    match project.stack_file(stack.name.stack()).await?.key_service() {
+        Some(service) => match check_provider(session, &service.url)? {
+            Some(secrets) => prepare(project, stack, &service.url, secrets).await,
+            None => Ok(None),
+        },
+        None => session.require_new_passphrase().await.map(|()| None),
+    }
+}
+
+/// Has the data key of a new stack wrapped, unless the settings file has one.
+async fn prepare(
+    project: &Project,
+    stack: &NamedStack,
+    url: &str,
+    secrets: Arc<dyn SecretsProvider>,
+) -> Result<Option<Arc<dyn SecretsProvider>>> {
+    let kept = project.stack_file(stack.name.stack()).await?.key_service();
+    match kept.is_some_and(|service| service.url == url && service.encrypted_key.is_some()) {
+        true => Ok(Some(secrets)),
+        false => Ok(Some(Arc::new(PreparedSecrets::new(url, secrets).await?))),
+    }
+}
+
+/// Refuses a secrets provider that encrypts nothing here. Returns that of a key service; `None` for a passphrase.
+pub(crate) fn check_provider(
+    session: &Session<'_>,
+    provider: &str,
+) -> Result<Option<Arc<dyn SecretsProvider>>> {
     let scheme = provider.split(':').next().unwrap_or(provider);
     if PASSPHRASES.contains(&provider) {
-        return Ok(());
+        return Ok(None);
+    }
+    if KEY_SERVICES.contains(&scheme)
+        && provider.contains("://")
+        && let Some(secrets) = session.secrets().for_key_service(provider)
+    {
+        return Ok(Some(secrets));
     }
     Err(Failure::new(match KEY_SERVICES.contains(&scheme) {
         true => format!(

@@ -1,11 +1,11 @@
 //! The documents of edits of a state, and of their reports.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::SecretsDocument;
+use super::{HostSecrets, SecretsDocument};
 use crate::{
     engine::Stack,
     error::{Error, Result},
@@ -13,7 +13,6 @@ use crate::{
     property::json::to_vec,
     resource::PendingOperationKind,
     runtime::Timestamp,
-    secrets::{CallbackProvider, SecretsCallbacks},
     state::edit::{
         Delete, EditKind, EditReport, EditedRecord, RemovedReference, Rename, Selection, SettingsEdit,
         StateEdit,
@@ -60,8 +59,8 @@ pub struct EditDocument {
 struct ChangeSecretsDocument {
     /// The new passphrase.
     passphrase: Option<String>,
-    /// The host's own encryption.
-    #[schemars(extend("x-typescript" = "{ kind?: string; state?: unknown }"))]
+    /// The host's own encryption, or a key service.
+    #[schemars(extend("x-typescript" = "{ kind?: string; state?: unknown; url?: string }"))]
     secrets: Option<SecretsDocument>,
 }
 
@@ -75,21 +74,13 @@ impl fmt::Debug for ChangeSecretsDocument {
 }
 
 impl ChangeSecretsDocument {
-    async fn apply(
-        self,
-        stack: &Stack,
-        callbacks: Option<Arc<dyn SecretsCallbacks>>,
-        dry_run: bool,
-    ) -> Result<EditReport> {
-        match (self.passphrase, self.secrets, callbacks) {
-            (Some(passphrase), None, _) => stack.change_passphrase(&passphrase, dry_run).await,
-            (None, Some(SecretsDocument { kind, state }), Some(callbacks)) => {
-                let provider = CallbackProvider::new(kind, state, callbacks).or(stack.secrets());
-                stack.change_secrets(Arc::new(provider), dry_run).await
+    async fn apply(self, stack: &Stack, functions: HostSecrets, dry_run: bool) -> Result<EditReport> {
+        match (self.passphrase, self.secrets) {
+            (Some(passphrase), None) => stack.change_passphrase(&passphrase, dry_run).await,
+            (None, Some(document)) => {
+                let provider = functions.provider(document, stack.secrets(), stack.runtime())?;
+                stack.change_secrets(provider, dry_run).await
             }
-            (None, Some(_), None) => Err(Error::invalid(
-                "the host has no encryption of its own for this stack",
-            )),
             _ => Err(Error::invalid(
                 "a change of the encryption takes either a passphrase or an encryption of the host",
             )),
@@ -239,18 +230,14 @@ impl<'a> From<&'a EditReport> for EditReportDocument<'a> {
 }
 
 impl EditDocument {
-    /// Applies the edit to a stack. `callbacks` are the new encryption of the host, where the edit changes to it.
+    /// Applies the edit to a stack. `functions` has the new encryption of the host, where the edit changes to it.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] for a document with no edit, or with several; those of the edit.
     ///
     /// # Cancel safety
     /// That of [`Stack::edit`].
-    pub async fn apply(
-        self,
-        stack: &Stack,
-        callbacks: Option<Arc<dyn SecretsCallbacks>>,
-    ) -> Result<EditReport> {
+    pub async fn apply(self, stack: &Stack, functions: HostSecrets) -> Result<EditReport> {
         let dry_run = self.dry_run;
         let edits = [
             self.rename.map(StateEdit::Rename).map(Chosen::Records),
@@ -285,7 +272,7 @@ impl EditDocument {
                     .await
             }
             Chosen::RenameStack(rename) => stack.rename_stack(&rename.name, dry_run).await,
-            Chosen::ChangeSecrets(change) => change.apply(stack, callbacks, dry_run).await,
+            Chosen::ChangeSecrets(change) => change.apply(stack, functions, dry_run).await,
         }
     }
 }
@@ -319,7 +306,7 @@ impl RestoreDocument {
 }
 
 /// Reads an edit from JSON, applies it to a stack, and returns its report as JSON. `subject` names the call in errors, and
-/// `callbacks` are as for [`EditDocument::apply`].
+/// `functions` are as for [`EditDocument::apply`].
 ///
 /// # Errors
 /// Those of [`super::read`] and [`EditDocument::apply`].
@@ -329,10 +316,10 @@ impl RestoreDocument {
 pub async fn edit(
     stack: &Stack,
     json: &[u8],
-    callbacks: Option<Arc<dyn SecretsCallbacks>>,
+    functions: HostSecrets,
     language: Language,
     subject: &str,
 ) -> Result<Vec<u8>> {
     let document: EditDocument = super::read(json, language, subject)?;
-    edit_report_document(&document.apply(stack, callbacks).await?)
+    edit_report_document(&document.apply(stack, functions).await?)
 }

@@ -22,6 +22,7 @@ mod records;
 mod refusal;
 mod result;
 mod run;
+mod secrets;
 mod settings;
 mod stack;
 mod stacks;
@@ -48,7 +49,8 @@ pub use records::{graph_document, record_document, record_facts, record_value, r
 pub use refusal::unknown_name;
 pub use result::{diagnostic_document, error_document, move_document, result_document, step_document};
 pub use run::run_document;
-pub use settings::{EngineDocument, PluginCommandDocument, PluginDocument, SecretsDocument, StoreHost};
+pub use secrets::{HostSecrets, SecretsDocument};
+pub use settings::{EngineDocument, PluginCommandDocument, PluginDocument, StoreHost};
 pub use stack::{ProjectFolder, StackDocument, config_value};
 pub use stacks::stacks_document;
 pub use store::{HostCalls, ObjectAnswer, ObjectCall, ObjectHost, condition_parts};

@@ -10,10 +10,10 @@ use std::{
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::{
     credentials::{CredentialDocument, CredentialHost, HostCredentials},
+    secrets::SecretsDocument,
     store::{HostCalls, ObjectHost, supplied},
 };
 use crate::{
@@ -48,6 +48,11 @@ pub struct EngineDocument {
     /// The credentials of a bucket or a database. Those that end come from a callback of the host instead.
     #[serde(default)]
     pub credentials: CredentialDocument,
+    /// Encrypts the whole store with the secrets manager of the engine: states with all their values, histories, journals and backups,
+    /// not only secrets. Names, sizes and times stay visible, and so do lock files. The store must be new, or have been encrypted from
+    /// its beginning; it is opened with that manager only, and the reference engine's command refuses it.
+    #[serde(default)]
+    pub encrypt_store: bool,
     /// Encrypts the secrets of the engine's stacks. Left out, secrets are encoded, not encrypted, and the reference
     /// engine's command opens a stack only while it has no secret.
     pub passphrase: Option<String>,
@@ -62,7 +67,8 @@ pub struct EngineDocument {
     #[serde(default)]
     #[schemars(inner(range(max = 4_294_967_295_u32)), extend("x-takes" = "a list of user ids"))]
     pub trusted_peers: Vec<u32>,
-    /// The name and data that states record for the host's own encryption, where the host passes one.
+    /// The name and data that states record for the host's own encryption, where the host passes one; or the URL of a key service,
+    /// where the host passes functions that wrap data keys.
     #[serde(default)]
     pub secrets: SecretsDocument,
     /// Keeps secrets at any depth; true when left out. An input or output is then secret when it is at or below the path
@@ -74,26 +80,6 @@ pub struct EngineDocument {
 
 const fn yes() -> bool {
     true
-}
-
-/// The name and data that states record for the host's own encryption.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(rename = "SecretsSettings")]
-pub struct SecretsDocument {
-    /// The name of the encryption in deployments; `host` when left out.
-    pub kind: String,
-    /// Data that states keep beside the name for later readers; never a key.
-    pub state: Option<Value>,
-}
-
-impl Default for SecretsDocument {
-    fn default() -> Self {
-        Self {
-            kind: "host".to_owned(),
-            state: None,
-        }
-    }
 }
 
 /// Where plugins are searched, and which processes are kept. Nothing is read from the environment, unless

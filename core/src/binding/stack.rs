@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::settings::SecretsDocument;
+use super::secrets::SecretsDocument;
 use crate::{
     config::{Config, ConfigKey, ConfigValue},
     engine::{Engine, StackSettings},
@@ -100,8 +100,8 @@ pub struct StackDocument {
     /// secrets.
     #[schemars(extend("x-python" = "str | None"))]
     pub passphrase: Option<String>,
-    /// The host's own encryption of the stack's secrets, in place of the engine's.
-    #[schemars(extend("x-python" = "Secrets | None", "x-typescript" = "Secrets"))]
+    /// The host's own encryption of the stack's secrets, or a key service, in place of the engine's.
+    #[schemars(extend("x-python" = "Secrets | KeyService | None", "x-typescript" = "Secrets | KeyService"))]
     pub secrets: Option<SecretsDocument>,
     /// The passphrases of other stacks by their names (`project/stack`), for references to them. A stack that is not named
     /// here is opened as this one is.
@@ -213,6 +213,7 @@ impl StackDocument {
             config: config(self.config, name)?,
             config_source: None,
             encryption_salt: self.encryption_salt,
+            key_service: None,
             root_directory: self.root_directory,
             runtime_options: self.runtime_options,
             journal: None,

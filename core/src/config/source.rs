@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::Config;
-use crate::error::Result;
+use crate::{error::Result, secrets::KeyService};
 
 /// Supplies the configuration of a stack whose host keeps it elsewhere, in settings files for instance. It is asked at
 /// the beginning of each operation.
@@ -62,6 +62,12 @@ pub trait ConfigSource: Send + Sync + 'static {
 pub struct RekeyedConfig {
     /// The salt of the new passphrase; `None` when a manager of another kind encrypts.
     pub encryption_salt: Option<String>,
+    /// The key service of the new manager, with its data key; `None` when a manager of another kind encrypts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_service: Option<KeyService>,
+    /// Whether the settings must name the key service of the former manager no longer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drops_key_service: bool,
     /// The new ciphertexts by the former ones.
     pub ciphertexts: BTreeMap<String, String>,
 }
@@ -73,6 +79,8 @@ pub struct LoadedConfig {
     pub config: Config,
     /// The salt of encrypted values, in place of [`crate::StackSettings::encryption_salt`] when there is one.
     pub encryption_salt: Option<String>,
+    /// The key service of encrypted values, in place of [`crate::StackSettings::key_service`] when there is one.
+    pub key_service: Option<KeyService>,
     /// Whether an update or a destroy reads every resource first, also without the option `refresh`.
     pub refresh: bool,
 }

@@ -10,7 +10,7 @@ use crate::{
     error::{Error, Result},
     operation::Opening,
     program::Program,
-    secrets::SecretsProvider,
+    secrets::{KeyService, SecretsProvider},
     state::journal::JournalReceiver,
     store::{ORGANIZATION, StackName},
     urn::is_plain_name,
@@ -35,6 +35,10 @@ pub struct StackSettings {
     /// with the passphrase. A stack without a state encrypts its own secrets with it as well. Without it, configuration
     /// is decrypted with the secrets manager of the state.
     pub encryption_salt: Option<String>,
+    /// The key service of encrypted configuration: `secretsprovider` and `encryptedkey` of the stack's configuration file. Requires a
+    /// secrets provider that knows key services, see [`SecretsProvider::for_key_service`]; others ignore it. A stack without a state
+    /// encrypts its own secrets with this data key as well.
+    pub key_service: Option<KeyService>,
     /// The folder of the project: the base of asset paths and source positions.
     pub root_directory: Option<PathBuf>,
     /// The options of the project's runtime by name (`virtualenv`, `typescript`…), each any JSON. Plugins receive them
@@ -73,6 +77,7 @@ impl Default for StackSettings {
             config: Config::default(),
             config_source: None,
             encryption_salt: None,
+            key_service: None,
             root_directory: None,
             runtime_options: BTreeMap::new(),
             journal: None,

@@ -74,7 +74,7 @@ pub use result::OperationResult;
 pub(crate) use run::OperationRun;
 pub(crate) use session::{Session, SessionLease};
 pub(crate) use stack_context::StackContext;
-pub(crate) use stack_key::{WRONG_KEY, recorded_manager, verify_key};
+pub(crate) use stack_key::{WRONG_KEY, recorded_manager, verify_key, with_way_out};
 pub use targets::Unprotected;
 
 /// The kind of an operation.

@@ -8,18 +8,30 @@ use super::StackContext;
 use crate::{
     config::DecryptedConfig,
     error::{Error, Result},
-    secrets::{SecretsManager, SecretsProvider, base64, open_or_lock, passphrase},
+    secrets::{KeyService, SecretsManager, SecretsProvider, base64, cloud, open_or_lock, passphrase},
 };
 
 impl StackContext {
-    /// Returns the manager for a state that names none: that of the configuration's salt, so that file and state have
-    /// the same key, or a new one.
+    /// Returns the manager for a state that names none: that of the configuration's salt or key service, so that file and state
+    /// have the same key, or a new one.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Decrypt`] when the passphrase is not the salt's.
+    /// [`crate::ErrorKind::Decrypt`] when the passphrase is not the salt's, or the data key is not unwrapped.
     pub(crate) async fn new_secrets(&self, secrets: &dyn SecretsProvider) -> Result<Arc<dyn SecretsManager>> {
         let Some(salt) = &self.encryption_salt else {
-            return secrets.create().await;
+            let named = match &self.key_service {
+                Some(service) => service.manager(secrets).await?,
+                None => None,
+            };
+            let manager = match named {
+                Some(manager) => manager,
+                None => secrets.create().await?,
+            };
+            if manager.kind() == cloud::KIND {
+                // What a key service refuses ends the operation before anything is made whose secrets could not be recorded.
+                manager.ready().await?;
+            }
+            return Ok(manager);
         };
         let opened = secrets
             .open(passphrase::KIND, Some(&json!({ "salt": salt })))
@@ -35,7 +47,7 @@ impl StackContext {
         })
     }
 
-    /// Decrypts the configuration, with the salt's manager when the host named one, else with the state's. A preview of
+    /// Decrypts the configuration, with the salt's or the key service's manager when the settings name one, else with the state's. A preview of
     /// a stack without a state has the manager that an update would create. A state in `b64` is not encrypted: the
     /// configuration is then decrypted by the host's secrets provider, if there is one.
     ///
@@ -49,7 +61,8 @@ impl StackContext {
         if !self.config.is_encrypted() {
             return self.config.in_the_clear();
         }
-        let manager = config_manager(secrets, self.encryption_salt.as_deref(), of_state).await?;
+        let salt = self.encryption_salt.as_deref();
+        let manager = config_manager(secrets, salt, self.key_service.as_ref(), of_state).await?;
         self.config.decrypt(&*manager).await
     }
 }
@@ -58,8 +71,15 @@ impl StackContext {
 pub(super) async fn config_manager(
     secrets: &dyn SecretsProvider,
     salt: Option<&str>,
+    key_service: Option<&KeyService>,
     of_state: Option<&Arc<dyn SecretsManager>>,
 ) -> Result<Arc<dyn SecretsManager>> {
+    let known = key_service.filter(|service| secrets.for_key_service(&service.url).is_some());
+    if salt.is_none()
+        && let Some(state) = known.and_then(KeyService::manager_state)
+    {
+        return Ok(open_or_lock(secrets, cloud::KIND, Some(&state)).await);
+    }
     Ok(match (salt, of_state) {
         (Some(salt), _) => open_or_lock(secrets, passphrase::KIND, Some(&json!({ "salt": salt }))).await,
         (None, Some(manager)) if manager.kind() == base64::KIND => {

@@ -19,7 +19,7 @@ use crate::{
         stack_key::recorded_manager,
     },
     property::PropertyMap,
-    secrets::{Redactor, SecretsProvider},
+    secrets::{KeyService, Redactor, SecretsProvider, cloud},
     state::{edit::StateEdit, integrity, journal::JournalReceiver},
     store::{StackName, StackStorage},
 };
@@ -49,6 +49,8 @@ pub(crate) struct StackContext {
     /// Supplies the configuration of each operation; `config` is then what the host sets beside it.
     pub(crate) config_source: Option<Arc<dyn ConfigSource>>,
     pub(crate) encryption_salt: Option<String>,
+    /// That of the settings.
+    pub(crate) key_service: Option<KeyService>,
     pub(crate) journal: Option<Arc<dyn JournalReceiver>>,
     pub(crate) tags: BTreeMap<String, String>,
     /// Facts about the environment, for the history.
@@ -91,6 +93,7 @@ impl StackContext {
             config: loaded.config,
             config_source: None,
             encryption_salt: loaded.encryption_salt.or_else(|| self.encryption_salt.clone()),
+            key_service: loaded.key_service.or_else(|| self.key_service.clone()),
             ..self.clone()
         };
         Ok(Some((stack, loaded.refresh)))
@@ -117,7 +120,11 @@ impl StackContext {
         let Some((kind, state)) = stored.as_ref().and_then(recorded_manager) else {
             return false;
         };
-        self.secrets.open(&kind, state.as_ref()).await.is_err()
+        match self.secrets.open(&kind, state.as_ref()).await {
+            // A key service that fails is not another key.
+            Err(error) => kind != cloud::KIND || error.kind() != ErrorKind::Decrypt,
+            Ok(_) => false,
+        }
     }
 
     /// Returns whether the state violates integrity rules in a way that a repair corrects.

@@ -1,14 +1,22 @@
 //! The key of a stack's secrets: whether it is that with which the stack was opened.
 
 use crate::{
-    error::{ErrorKind, Result},
-    secrets::SecretsProvider,
+    error::{Error, ErrorKind, Result},
+    secrets::{SecretsProvider, cloud},
     state::{deployment::secrets_of_checkpoint, journal::secrets_of_journal},
     store::{StackStorage, StoredStack},
 };
 
 /// The hint for a passphrase or key that is not the stack's.
 pub(crate) const WRONG_KEY: &str = "open the stack with the passphrase that its secrets were encrypted with";
+
+/// Adds the hint for a key that is not the stack's. That of a key service names what is missing already.
+pub(crate) fn with_way_out(error: Error, kind: &str) -> Error {
+    match kind {
+        cloud::KIND => error,
+        _ => error.with_hint(WRONG_KEY),
+    }
+}
 
 /// Returns kind and state of the manager that a state names.
 pub(crate) fn recorded_manager(stored: &StoredStack) -> Option<(String, Option<serde_json::Value>)> {
@@ -30,7 +38,7 @@ pub(crate) async fn verify_key(storage: &StackStorage, secrets: &dyn SecretsProv
     };
     match secrets.open(&kind, state.as_ref()).await {
         Err(error) if error.kind() == ErrorKind::Decrypt => {
-            Err(error.of_stack(storage.name()).with_hint(WRONG_KEY))
+            Err(with_way_out(error.of_stack(storage.name()), &kind))
         }
         // An unknown secrets provider is not an error here: not every call needs secrets.
         _ => Ok(()),

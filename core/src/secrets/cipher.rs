@@ -1,5 +1,7 @@
 //! The cipher of stored secrets: AES-256-GCM in the text form `v1:<nonce>:<ciphertext>`.
 
+use std::sync::Arc;
+
 use aes_gcm::{
     Aes256Gcm, KeyInit as _,
     aead::{Aead as _, Nonce},
@@ -9,11 +11,14 @@ use zeroize::Zeroizing;
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    runtime::Random,
+    runtime::{Random, Runtime},
 };
 
 /// The length of a nonce in bytes.
 const NONCE: usize = 12;
+
+/// Batches with more plaintext are encrypted on the blocking pool.
+const INLINE_BYTES: usize = 256 * 1024;
 
 /// The cipher of a data key. The key schedule is wiped when the cipher is dropped.
 pub(crate) struct Cipher(Aes256Gcm);
@@ -22,6 +27,26 @@ impl Cipher {
     /// Creates a cipher over a 32-byte key.
     pub(crate) fn new(key: &Zeroizing<[u8; 32]>) -> Self {
         Self(Aes256Gcm::new((&**key).into()))
+    }
+
+    /// Runs `work` on each text; on the blocking pool if there is much text.
+    pub(crate) async fn each<W>(
+        cipher: &Arc<Self>,
+        runtime: &Runtime,
+        texts: Vec<String>,
+        work: W,
+    ) -> Result<Vec<String>>
+    where
+        W: Fn(&Self, &str) -> Result<String> + Send + 'static,
+    {
+        let cipher = Arc::clone(cipher);
+        let size: usize = texts.iter().map(String::len).sum();
+        let all = move || texts.iter().map(|text| work(&cipher, text)).collect();
+        if size <= INLINE_BYTES {
+            all()
+        } else {
+            runtime.spawner.spawn_blocking(all).await?
+        }
     }
 
     /// Encrypts a text under a fresh random nonce; there is no additional data.

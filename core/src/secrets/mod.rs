@@ -3,6 +3,7 @@
 pub(crate) mod base64;
 mod callback;
 mod cipher;
+pub(crate) mod cloud;
 mod locked;
 pub(crate) mod passphrase;
 mod redact;
@@ -14,6 +15,7 @@ use async_trait::async_trait;
 
 pub use base64::{Base64Provider, Base64Secrets};
 pub use callback::{CallbackProvider, SecretsCallbacks};
+pub use cloud::{DataKey, KeyService, KeyServiceCallbacks, KeyServiceProvider};
 pub use locked::LockedSecrets;
 pub(crate) use locked::open_or_lock;
 pub use passphrase::PassphraseProvider;
@@ -77,6 +79,12 @@ pub trait SecretsProvider: Send + Sync + 'static {
     /// Returns whether [`Self::open`] detects a wrong key. If so, opening a stack verifies the key.
     fn verifies_key(&self) -> bool {
         false
+    }
+
+    /// Returns this provider for stacks whose settings name the key service of `url`: [`Self::create`] of the result has it wrap a
+    /// new data key, and [`Self::open`] opens managers of the kind `cloud`. `None`, as by default, for one that knows no key services.
+    fn for_key_service(&self, _url: &str) -> Option<Arc<dyn SecretsProvider>> {
+        None
     }
 
     /// Creates a manager for a new stack.

@@ -28,9 +28,6 @@ const ROUNDS: NonZeroU32 = NonZeroU32::new(1_000_000).unwrap();
 /// The text that is encrypted in the salt, for detecting a wrong passphrase.
 const CHECK: &str = "pulumi";
 
-/// Batches with more plaintext are encrypted on the blocking pool.
-const INLINE_BYTES: usize = 256 * 1024;
-
 /// Opens and creates managers of one passphrase.
 ///
 /// Deriving a key takes some hundred milliseconds, so each key is derived once and kept for the lifetime of this value.
@@ -241,21 +238,6 @@ impl PassphraseManager {
         };
         self.derived.get_or_try_init(derive).await
     }
-
-    /// Runs `work` on each text; on the blocking pool if there is much text.
-    async fn each<W>(&self, texts: Vec<String>, work: W) -> Result<Vec<String>>
-    where
-        W: Fn(&Cipher, &str) -> Result<String> + Send + 'static,
-    {
-        let cipher = Arc::clone(&self.derived().await?.cipher);
-        let size: usize = texts.iter().map(String::len).sum();
-        let all = move || texts.iter().map(|text| work(&cipher, text)).collect();
-        if size <= INLINE_BYTES {
-            all()
-        } else {
-            self.runtime.spawner.spawn_blocking(all).await?
-        }
-    }
 }
 
 #[async_trait]
@@ -279,12 +261,16 @@ impl SecretsManager for PassphraseManager {
 
     async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>> {
         let random = Arc::clone(&self.runtime.random);
-        self.each(plaintexts, move |cipher, text| cipher.encrypt(text, &*random))
-            .await
+        let cipher = &self.derived().await?.cipher;
+        Cipher::each(cipher, &self.runtime, plaintexts, move |cipher, text| {
+            cipher.encrypt(text, &*random)
+        })
+        .await
     }
 
     async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>> {
-        self.each(ciphertexts, Cipher::decrypt).await
+        let cipher = &self.derived().await?.cipher;
+        Cipher::each(cipher, &self.runtime, ciphertexts, Cipher::decrypt).await
     }
 }
 

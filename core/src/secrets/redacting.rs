@@ -37,6 +37,11 @@ impl SecretsProvider for RedactingSecrets<Arc<dyn SecretsProvider>> {
         self.inner.verifies_key()
     }
 
+    fn for_key_service(&self, url: &str) -> Option<Arc<dyn SecretsProvider>> {
+        let provider = self.inner.for_key_service(url)?;
+        Some(Arc::new(RedactingSecrets::new(provider, self.redactor.clone())))
+    }
+
     async fn create(&self) -> Result<Arc<dyn SecretsManager>> {
         Ok(self.wrap(self.inner.create().await?))
     }

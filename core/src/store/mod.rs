@@ -20,6 +20,7 @@ mod open;
 mod pace;
 mod postgres;
 mod probe;
+mod sealed;
 mod session;
 mod shared;
 mod stack;
@@ -47,6 +48,7 @@ pub(crate) use lock_owner::Holder;
 pub use lock_owner::{LockHolder, LockOwner};
 pub use memory::MemoryStore;
 pub use open::{open, open_with};
+pub use sealed::encrypted;
 pub(crate) use session::{
     HistoryRecord, LoadedStack, Refreshing, Replaced, Replacement, StackSession, forget_pending,
 };

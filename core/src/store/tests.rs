@@ -15,24 +15,29 @@ fn file_store(folder: &Path) -> FileStore {
     FileStore::new(folder, runtime()).unwrap()
 }
 
-/// Runs a check on a memory store and on a file store.
+/// Runs a check on a memory store and on a file store, each also encrypted.
 async fn on_each<F, C>(check: C)
 where
     F: Future<Output = ()>,
     C: Fn(Arc<dyn Store>) -> F,
 {
+    let over = |store| encrypted(store, sealed::tests::reversing(), runtime());
     check(Arc::new(MemoryStore::new(runtime()))).await;
-    let folder = tempfile::tempdir().unwrap();
-    check(Arc::new(file_store(folder.path()))).await;
+    check(over(Arc::new(MemoryStore::new(runtime())))).await;
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    check(Arc::new(file_store(folders[0].path()))).await;
+    check(over(Arc::new(file_store(folders[1].path())))).await;
 }
 
 fn text(object: Option<Object>) -> Option<String> {
     object.map(|object| String::from_utf8(object.bytes.to_vec()).unwrap())
 }
 
+/// Returns the keys of the objects that a test has written: an encrypted store has made one more.
 async fn keys(store: &dyn Store, prefix: &str) -> Vec<String> {
-    let objects = store.list(prefix).await.unwrap();
-    objects.into_iter().map(|object| object.key).collect()
+    let objects = store.list(prefix).await.unwrap().into_iter();
+    let written = objects.filter(|object| object.key != layout::META);
+    written.map(|object| object.key).collect()
 }
 
 #[tokio::test]
@@ -216,7 +221,10 @@ async fn a_listing_has_the_keys_with_the_prefix_in_order() {
         assert_eq!(keys(&*store, "s/p").await, all[..4]);
         assert_eq!(keys(&*store, "s/p/a.").await, all[..1]);
         assert!(keys(&*store, "x/").await.is_empty());
-        assert_eq!(store.list("t").await.unwrap()[0].size, 2);
+        // What is encrypted has a begin, and a length, a nonce and a tag beside its content.
+        let is_encrypted = store.get(layout::META).await.unwrap().is_some();
+        let size = if is_encrypted { 2 + 4 + 4 + 12 + 16 } else { 2 };
+        assert_eq!(store.list("t").await.unwrap()[0].size, size);
     })
     .await;
 }

@@ -12,5 +12,6 @@ mod buckets;
 mod contract;
 mod database;
 mod edits;
+mod keys;
 mod operations;
 mod places;

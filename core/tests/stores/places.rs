@@ -70,7 +70,7 @@ async fn create_container(azurite: &Azurite) {
 }
 
 /// Returns a client for connections without TLS.
-fn plain_client() -> reqwest::Client {
+pub(crate) fn plain_client() -> reqwest::Client {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

@@ -248,11 +248,11 @@ impl Project {
         self.write_config(stack, &change).await.map(drop)
     }
 
-    /// Enters the salt of a passphrase into the settings file of a stack that has none, and creates the file. Other kinds of
-    /// secrets managers need no entry.
+    /// Enters the salt of a passphrase, or the data key of a key service, into the settings file of a stack that has none, and creates
+    /// the file. Other kinds of secrets managers need no entry.
     ///
     /// # Errors
-    /// [`ErrorKind::Decrypt`] when the passphrase is wrong; [`ErrorKind::Unavailable`] when the file cannot be written.
+    /// [`ErrorKind::Decrypt`] when the passphrase is wrong; [`ErrorKind::Secrets`] when the key service does not wrap the key; [`ErrorKind::Unavailable`] when the file cannot be written.
     ///
     /// # Cancel safety
     /// As [`Self::set_config`].
@@ -273,7 +273,13 @@ impl Project {
     /// Changes the settings file of a stack; starts again when another writer was first. Returns the number of removed
     /// values.
     async fn write_config(&self, stack: &str, change: &Change<'_>) -> Result<usize> {
-        for _ in 0..MAX_WRITE_ATTEMPTS {
+        let mut turn = None;
+        for attempt in 0..MAX_WRITE_ATTEMPTS {
+            if attempt > 0 && turn.is_none() {
+                let project = self.clone();
+                // From here on only writers that have not waited yet can be first.
+                turn = Some(self.blocking(move || project.read()?.1.take_turn()).await?);
+            }
             let mut settings = self.settings_of(stack).await?;
             let former = settings.stack_file.encryption();
             let removed = change.apply(self, &mut settings).await?;
@@ -347,7 +353,7 @@ impl Change<'_> {
             }
             Self::Initialize(secrets) => {
                 let manager = settings.manager(project, &**secrets).await?;
-                settings.enter_salt(&*manager).await?;
+                settings.enter_key(&*manager, &**secrets).await?;
             }
             Self::Remove(paths) => {
                 for path in *paths {
@@ -356,9 +362,14 @@ impl Change<'_> {
             }
             Self::Rekey(change) => {
                 config.rekey(change).map_err(|error| settings.text.named(error))?;
-                settings
-                    .stack_file
-                    .name_passphrase(change.encryption_salt.clone());
+                let file = &mut settings.stack_file;
+                if change.drops_key_service && change.encryption_salt.is_none() {
+                    file.drop_key_service();
+                }
+                match &change.key_service {
+                    Some(service) => file.name_key_service(service.clone()),
+                    None => file.name_passphrase(change.encryption_salt.clone()),
+                }
             }
         }
         settings.stack_file.config = config;

@@ -21,7 +21,7 @@ pub use access::{ConfigChange, ConfigEntry};
 pub use open::open_stack;
 
 /// The limit of attempts to change a file that other programs change as well.
-const MAX_WRITE_ATTEMPTS: usize = 16;
+const MAX_WRITE_ATTEMPTS: usize = 1000;
 
 /// The name of a project file, without its ending.
 const PROJECT_STEM: &str = "Pulumi";
@@ -266,5 +266,7 @@ fn contended(path: &std::path::Path) -> Error {
 
 #[cfg(test)]
 mod kept_tests;
+#[cfg(test)]
+mod key_service_tests;
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use stackwright::{Engine, Result, Stack, StackSettings, binding::ProjectFolder, config::ConfigSource};
+use stackwright::{
+    Engine, Opening, Result, Stack, StackSettings, binding::ProjectFolder, config::ConfigSource,
+};
 
 use super::{Project, source::FileSource};
 use crate::yaml::Node;
@@ -19,7 +21,7 @@ impl Project {
     ///
     /// # Errors
     /// As [`Engine::stack`] and [`Self::stack_file`]; [`stackwright::ErrorKind::Decrypt`] when the passphrase is not that of
-    /// the file's salt, [`stackwright::ErrorKind::Secrets`] when the file names a secrets provider that is not supported,
+    /// the file's salt, [`stackwright::ErrorKind::Secrets`] when the file names a secrets provider that is not supported, or its key service fails,
     /// [`stackwright::ErrorKind::InvalidInput`] when it imports environments.
     ///
     /// # Cancel safety
@@ -61,6 +63,7 @@ impl Project {
         files.check_secrets_provider(&*secrets).await?;
         if secrets.verifies_key() {
             files.verify_salt(self, &*secrets).await?;
+            files.verify_data_key(&*secrets).await?;
         }
         let options = files.project.runtime.options.iter();
         let mut options: std::collections::BTreeMap<String, Value> = options
@@ -71,7 +74,9 @@ impl Project {
         let encryption_salt = settings
             .encryption_salt
             .or_else(|| files.stack_file.encryption_salt.clone());
+        let key_service = settings.key_service.or_else(|| files.stack_file.key_service());
         let settings = StackSettings {
+            key_service,
             runtime_options: options,
             root_directory: settings.root_directory.or_else(|| Some(self.folder().to_owned())),
             config_source: Some(Arc::new(source)),
@@ -79,8 +84,17 @@ impl Project {
             ..settings
         };
         let has_program = settings.program.is_some();
+        let creates = match settings.opening {
+            _ if settings.deployment.is_some() => false,
+            Opening::AsNeeded => has_program,
+            opening => opening != Opening::Select,
+        };
         let stack = self.engine().stack(&name, settings).await;
         let stack = stack.map_err(|error| files.explained(error))?;
+        if creates && files.needs_data_key(&*secrets).await? {
+            // The reference engine's command finds the key service in the file alone.
+            self.initialize_secrets(&name, Some(secrets)).await?;
+        }
         match has_program {
             true => Ok(stack),
             // One that opening the stack does not create it for: it can be opened to read it.

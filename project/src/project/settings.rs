@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use serde_json::json;
 use stackwright::{
     Error, ErrorKind, Result, StackName,
-    secrets::{SecretsManager, SecretsProvider},
+    secrets::{KeyService, SecretsManager, SecretsProvider},
 };
 
 use super::{Project, stack_name};
@@ -13,6 +13,9 @@ use crate::{ProjectFile, StackFile, file::SettingsText, yaml::Node};
 
 /// The kind of secrets managers with a passphrase.
 const PASSPHRASE: &str = "passphrase";
+
+/// The kind of secrets managers of key services.
+const KEY_SERVICE: &str = "cloud";
 
 /// The kind of secrets managers that only encode.
 const BASE64: &str = "b64";
@@ -149,6 +152,11 @@ impl Settings {
         if matches!(named, "" | "default" | PASSPHRASE) {
             return Ok(());
         }
+        if let Some(service) = self.stack_file.key_service()
+            && secrets.for_key_service(&service.url).is_some()
+        {
+            return Ok(());
+        }
         let kind = secrets.create().await?.kind().to_owned();
         if matches!(kind.as_str(), PASSPHRASE | BASE64) {
             return Err(self.unsupported(named));
@@ -164,7 +172,7 @@ impl Settings {
             self.text.path.display()
         );
         Error::new(ErrorKind::Secrets, message)
-            .with_hint("pass the host's own encryption as `secrets` of the stack or of the engine")
+            .with_hint("pass a client of the key service, or the host's own encryption, as `secrets` of the stack or of the engine")
     }
 
     /// Opens the manager of the file's salt; `None` for a file without one.
@@ -208,6 +216,31 @@ impl Settings {
         })
     }
 
+    /// Fails when the data key of the file is not unwrapped, before an encrypted value fails.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Decrypt`], with the URL of the key service.
+    pub(super) async fn verify_data_key(&self, secrets: &dyn SecretsProvider) -> Result<()> {
+        match self.stack_file.key_service() {
+            Some(service) if service.encrypted_key.is_some() => {
+                let opened = service.manager(secrets).await;
+                opened.map(drop).map_err(|error| self.text.named(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns whether a key service is to encrypt for the stack, and the file has no data key yet.
+    pub(super) async fn needs_data_key(&self, secrets: &dyn SecretsProvider) -> Result<bool> {
+        if self.stack_file.encryption_salt.is_some() || secrets.for_key_service("").is_none() {
+            return Ok(false);
+        }
+        match self.stack_file.key_service() {
+            Some(service) => Ok(service.encrypted_key.is_none()),
+            None => Ok(secrets.create().await?.kind() == KEY_SERVICE),
+        }
+    }
+
     /// Adds the way out to the error of a stack whose state has another passphrase than its file, with which it was opened.
     pub(super) fn explained(&self, error: Error) -> Error {
         match error.kind() == ErrorKind::Decrypt && self.stack_file.encryption_salt.is_some() {
@@ -233,7 +266,7 @@ impl Settings {
         )
     }
 
-    /// Returns the manager that decrypts the file: that of its salt, that of the stack's state, or the host's own.
+    /// Returns the manager that decrypts the file: that of its salt or data key, that of the stack's state, or the host's own.
     pub(super) async fn manager(
         &self,
         project: &Project,
@@ -243,10 +276,26 @@ impl Settings {
             return Ok(manager);
         }
         self.check_secrets_provider(secrets).await?;
+        let service = self.stack_file.key_service();
+        if let Some(service) = service.as_ref().filter(|service| service.encrypted_key.is_some())
+            && let Some(manager) = service
+                .manager(secrets)
+                .await
+                .map_err(|error| self.text.named(error))?
+        {
+            return Ok(manager);
+        }
         let name = self.name.to_string();
         match project.engine().secrets_manager(&name, secrets).await? {
             Some(manager) if manager.kind() != BASE64 => Ok(manager),
-            _ => secrets.create().await,
+            _ => match service {
+                // The file names the key service of a stack that has no data key yet.
+                Some(service) => match service.manager(secrets).await? {
+                    Some(manager) => Ok(manager),
+                    None => secrets.create().await,
+                },
+                None => secrets.create().await,
+            },
         }
     }
 
@@ -261,10 +310,6 @@ impl Settings {
     ) -> Result<Arc<dyn SecretsManager>> {
         let manager = self.manager(project, secrets).await?;
         match manager.kind() {
-            PASSPHRASE => {
-                self.enter_salt(&*manager).await?;
-                Ok(manager)
-            }
             BASE64 => {
                 let message = format!(
                     "{}: a secret needs encryption, and the engine has no passphrase",
@@ -272,13 +317,35 @@ impl Settings {
                 );
                 Err(Error::new(ErrorKind::Secrets, message).with_hint(NEEDS_PASSPHRASE))
             }
-            _ => Ok(manager),
+            _ => {
+                self.enter_key(&*manager, secrets).await?;
+                Ok(manager)
+            }
         }
     }
 
-    /// Enters the salt of a passphrase into the file when that has none. Other managers need no entry.
-    pub(super) async fn enter_salt(&mut self, manager: &dyn SecretsManager) -> Result<()> {
-        if manager.kind() != PASSPHRASE || self.stack_file.encryption_salt.is_some() {
+    /// Enters the salt of a passphrase, or the data key of a key service, into the file when that has none. Other managers need no
+    /// entry.
+    pub(super) async fn enter_key(
+        &mut self,
+        manager: &dyn SecretsManager,
+        secrets: &dyn SecretsProvider,
+    ) -> Result<()> {
+        let file = &mut self.stack_file;
+        if manager.kind() == KEY_SERVICE && secrets.for_key_service("").is_some() {
+            let has_key = file
+                .key_service()
+                .is_some_and(|service| service.encrypted_key.is_some());
+            if !has_key {
+                manager.ready().await?;
+                let service = KeyService::of_manager(manager);
+                let service =
+                    service.ok_or_else(|| Error::internal("the secrets manager has no data key"))?;
+                file.name_key_service(service);
+            }
+            return Ok(());
+        }
+        if manager.kind() != PASSPHRASE || file.encryption_salt.is_some() {
             return Ok(());
         }
         manager.ready().await?;

@@ -23,7 +23,7 @@ impl ConfigSource for FileSource {
     async fn load(&self, given: &Config, runs_program: bool) -> Result<LoadedConfig> {
         let settings = self.project.settings_of(&self.stack).await?;
         settings.check_environment()?;
-        let mut config = settings.stack_file.config;
+        let mut config = settings.stack_file.config.clone();
         for (key, value) in given.iter() {
             // Keys without a namespace belong to the project, which the host need not name.
             let key = match key.namespace() {
@@ -41,6 +41,7 @@ impl ConfigSource for FileSource {
         }
         Ok(LoadedConfig {
             config,
+            key_service: settings.stack_file.key_service(),
             encryption_salt: settings.stack_file.encryption_salt,
             refresh: settings.project.refresh.as_deref() == Some(ALWAYS),
         })
@@ -49,6 +50,7 @@ impl ConfigSource for FileSource {
     async fn kept(&self) -> Result<Option<LoadedConfig>> {
         let file = self.project.settings_of(&self.stack).await?.stack_file;
         Ok(Some(LoadedConfig {
+            key_service: file.key_service(),
             config: file.config,
             encryption_salt: file.encryption_salt,
             refresh: false,

@@ -533,21 +533,16 @@ async fn files_keep_their_permissions_their_links_and_their_endings() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_writers_lose_no_change() {
     let shop = Arc::new(Shop::new(PROJECT, Arc::new(Base64Provider)).await);
-    let writers = (0..12).map(|number| {
+    let writers = (0..150).map(|number| {
         let shop = Arc::clone(&shop);
-        tokio::spawn(async move {
-            // A writer that is overtaken too often reports a conflict; it has changed nothing, and tries again.
-            while let Err(error) = shop.set(&format!("k{number}"), "x").await {
-                assert_eq!(error.kind(), ErrorKind::Conflict);
-            }
-        })
+        tokio::spawn(async move { shop.set(&format!("k{number}"), "x").await.unwrap() })
     });
     for writer in writers.collect::<Vec<_>>() {
         writer.await.unwrap();
     }
     assert_eq!(
         shop.project.list_config("dev", false, None).await.unwrap().len(),
-        12
+        150
     );
 }
 

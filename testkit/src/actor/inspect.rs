@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stackwright::{Engine, Language, Result, Stack, binding, operation::OperationOptions};
+use stackwright::{
+    Engine, Language, Result, Stack,
+    binding::{self, HostSecrets},
+    operation::OperationOptions,
+};
 
 use super::{
     encryption::Reversal,
@@ -81,8 +85,8 @@ async fn find(
         }
         "edit" => {
             let edit = message["edit"].to_string();
-            let callbacks = Some(Arc::new(Reversal) as _);
-            binding::edit(stack, edit.as_bytes(), callbacks, Language::Rust, "an edit").await
+            let functions = HostSecrets::of_values(Arc::new(Reversal));
+            binding::edit(stack, edit.as_bytes(), functions, Language::Rust, "an edit").await
         }
         "move" => {
             let missing = || stackwright::Error::invalid("a move has no destination");

@@ -6,6 +6,7 @@ use super::Stack;
 use crate::{
     error::{Error, Result},
     operation::{change_secrets, edit as apply, move_resources, rename_stack, restore},
+    runtime::Runtime,
     secrets::{PassphraseProvider, SecretsProvider},
     state::edit::{EditReport, Move, MoveReport, StateEdit},
     store::HistoryPoint,
@@ -286,6 +287,11 @@ impl Stack {
     /// Returns the secrets provider of a passphrase.
     pub(crate) fn passphrase(&self, passphrase: &str) -> PassphraseProvider {
         PassphraseProvider::new(passphrase, self.context.engine.runtime.clone())
+    }
+
+    /// Returns the engine's runtime.
+    pub(crate) fn runtime(&self) -> Runtime {
+        self.context.engine.runtime.clone()
     }
 
     /// Returns the secrets provider with which the stack was opened.

@@ -23,8 +23,8 @@ use crate::{
     moves::AppliedMoves,
     operation::{
         EngineParts, ImportRequest, Opening, Operation, OperationKind, OperationOptions, OperationRun,
-        PendingWork, Session, SessionLease, StackContext, WRONG_KEY, recorded_manager, settle_secrets,
-        verify_key,
+        PendingWork, Session, SessionLease, StackContext, recorded_manager, settle_secrets, verify_key,
+        with_way_out,
     },
     program::Program,
     secrets::{SecretsManager, SecretsProvider},
@@ -90,6 +90,7 @@ impl Stack {
             config: settings.config,
             config_source: settings.config_source,
             encryption_salt: settings.encryption_salt,
+            key_service: settings.key_service,
             journal: settings.journal,
             tags: settings.tags,
             environment: settings.environment,
@@ -373,7 +374,7 @@ pub(super) async fn secrets_manager(
     match recorded_manager(&stored) {
         Some((kind, state)) => match secrets.open(&kind, state.as_ref()).await {
             Ok(manager) => Ok(Some(manager)),
-            Err(error) => Err(error.of_stack(storage.name()).with_hint(WRONG_KEY)),
+            Err(error) => Err(with_way_out(error.of_stack(storage.name()), &kind)),
         },
         None => Ok(None),
     }

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     config::{ConfigSource, RekeyedConfig},
     error::{Error, ErrorKind, Result},
-    secrets::{SecretsManager, SecretsProvider, passphrase},
+    secrets::{KeyService, SecretsManager, SecretsProvider, cloud, passphrase},
     state::{
         Snapshot,
         edit::{EditReport, SettingsEdit},
@@ -45,7 +45,11 @@ pub(crate) async fn change_secrets(
         }
         let loaded = stack.storage.load_unlocked(&*stack.secrets).await?;
         require_key(stack, &loaded.snapshot).await?;
-        let kept = kept_config(stack, loaded.snapshot.secrets.as_ref()).await?;
+        let gets_key_service = match secrets.for_key_service("") {
+            Some(_) => is_named_in_settings(secrets, &*secrets.create().await?),
+            None => false,
+        };
+        let kept = kept_config(stack, loaded.snapshot.secrets.as_ref(), gets_key_service).await?;
         let report = report_of(stack, &loaded);
         return Ok(EditReport {
             dry_run,
@@ -71,7 +75,7 @@ async fn change_locked(stack: &StackContext, secrets: &dyn SecretsProvider) -> R
     let mut report = report_of(stack, &loaded);
     let manager = secrets.create().await?;
     manager.ready().await?;
-    let config = rekeyed_config(stack, loaded.snapshot.secrets.as_ref(), &*manager).await?;
+    let config = rekeyed_config(stack, loaded.snapshot.secrets.as_ref(), secrets, &*manager).await?;
     report.settings = config.as_ref().map(|_| SettingsEdit::Encrypted);
     let mut edited = Snapshot {
         secrets: Some(Arc::new(NewKey(Arc::clone(&manager)))),
@@ -151,6 +155,20 @@ pub(super) async fn require_key(stack: &StackContext, snapshot: &Snapshot) -> Re
         .map_err(|error| error.of_stack(stack.storage.name()))
 }
 
+/// What the configuration's source keeps encrypted.
+struct KeptConfig {
+    ciphertexts: Vec<String>,
+    former: Arc<dyn SecretsManager>,
+    /// Whether it names a key service that the stack's secrets know.
+    has_key_service: bool,
+}
+
+/// Returns whether the settings must name the key service of a new manager: the reference engine's command finds it only there.
+fn is_named_in_settings(secrets: &dyn SecretsProvider, manager: &dyn SecretsManager) -> bool {
+    // A host that encrypts for the kind `cloud` in its own way has its settings as they are.
+    manager.kind() == cloud::KIND && secrets.for_key_service("").is_some()
+}
+
 /// Returns the ciphertexts that the configuration's source keeps, and their manager; `None` when it keeps nothing encrypted.
 ///
 /// # Errors
@@ -158,7 +176,8 @@ pub(super) async fn require_key(stack: &StackContext, snapshot: &Snapshot) -> Re
 async fn kept_config(
     stack: &StackContext,
     former: Option<&Arc<dyn SecretsManager>>,
-) -> Result<Option<(Vec<String>, Arc<dyn SecretsManager>)>> {
+    gets_key_service: bool,
+) -> Result<Option<KeptConfig>> {
     let Some(source) = &stack.config_source else {
         return Ok(None);
     };
@@ -166,24 +185,36 @@ async fn kept_config(
         return Ok(None);
     };
     let ciphertexts = kept.config.ciphertexts();
-    if ciphertexts.is_empty() && kept.encryption_salt.is_none() {
+    let key_service = kept.key_service.as_ref();
+    let key_service = key_service.filter(|service| stack.secrets.for_key_service(&service.url).is_some());
+    let has_manager = kept.encryption_salt.is_some() || key_service.is_some();
+    if ciphertexts.is_empty() && !has_manager && !gets_key_service {
         return Ok(None);
     }
     let salt = kept.encryption_salt.as_deref();
-    let former = config_manager(&*stack.secrets, salt, former).await?;
+    let former = config_manager(&*stack.secrets, salt, key_service, former).await?;
     drop(kept.config.decrypt(&*former).await?);
-    Ok(Some((ciphertexts, former)))
+    Ok(Some(KeptConfig {
+        ciphertexts,
+        former,
+        has_key_service: key_service.is_some(),
+    }))
 }
 
 /// Encrypts what the configuration's source keeps with the new manager; `None` when it keeps nothing encrypted.
 async fn rekeyed_config(
     stack: &StackContext,
     former: Option<&Arc<dyn SecretsManager>>,
+    secrets: &dyn SecretsProvider,
     manager: &dyn SecretsManager,
 ) -> Result<Option<RekeyedConfig>> {
-    let Some((ciphertexts, former)) = kept_config(stack, former).await? else {
+    let gets_key_service = is_named_in_settings(secrets, manager);
+    let Some(kept) = kept_config(stack, former, gets_key_service).await? else {
         return Ok(None);
     };
+    let KeptConfig {
+        ciphertexts, former, ..
+    } = kept;
     let renewed = match ciphertexts.is_empty() {
         true => Vec::new(),
         false => {
@@ -198,6 +229,8 @@ async fn rekeyed_config(
     let salt = state.as_ref().and_then(|state| state.get("salt")?.as_str());
     Ok(Some(RekeyedConfig {
         encryption_salt: salt.map(str::to_owned),
+        drops_key_service: kept.has_key_service && manager.kind() != cloud::KIND,
+        key_service: KeyService::of_manager(manager).filter(|_| gets_key_service),
         ciphertexts: ciphertexts.into_iter().zip(renewed).collect(),
     }))
 }

@@ -7,8 +7,12 @@ use crate::{
     store::{
         StackName, Store,
         layout::{CHECKPOINT_ENDINGS, META, STACKS},
+        sealed::Description,
     },
 };
+
+/// The hint for encrypted stores.
+const ENCRYPTED: &str = "open the engine with this secrets manager, and with encrypt_store (encryptStore in Node and C, store::encrypted() in Rust)";
 
 /// The hint for states in the layout of old versions of the reference engine.
 const OLD_LAYOUT: &str = "migrate the states to the layout with projects, with the tool that wrote them";
@@ -52,7 +56,17 @@ pub(super) async fn check_layout(store: &Arc<dyn Store>) -> Result<bool> {
     match version {
         Some(1) => Ok(true),
         Some(0) => Err(unknown("the old layout, without projects".to_owned()).with_hint(OLD_LAYOUT)),
-        _ => Err(unknown(format!("an unknown layout ({META})"))),
+        _ => match Description::of(&meta.bytes) {
+            Some(encryption) => {
+                let message = format!(
+                    "the store {} is encrypted with the secrets manager {}",
+                    store.url(),
+                    encryption.manager()
+                );
+                Err(Error::new(ErrorKind::Secrets, message).with_hint(ENCRYPTED))
+            }
+            None => Err(unknown(format!("an unknown layout ({META})"))),
+        },
     }
 }
 

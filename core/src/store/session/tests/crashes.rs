@@ -51,8 +51,33 @@ pub(super) fn faulty_storage(
     fault: Fault,
     at: usize,
 ) -> (Arc<FaultyStore>, StackStorage) {
+    faulty_layer(store, Layer::Plain, fault, at)
+}
+
+/// What is above the store that fails.
+#[derive(Clone, Copy)]
+enum Layer {
+    Plain,
+    Encrypted,
+}
+
+impl Layer {
+    fn over(self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        match self {
+            Self::Plain => store,
+            Self::Encrypted => encrypted(store, reversing(), runtime()),
+        }
+    }
+}
+
+fn faulty_layer(
+    store: &Arc<dyn Store>,
+    layer: Layer,
+    fault: Fault,
+    at: usize,
+) -> (Arc<FaultyStore>, StackStorage) {
     let faulty = Arc::new(FaultyStore::new(Arc::clone(store), fault, at));
-    let stack = storage(&(Arc::clone(&faulty) as Arc<dyn Store>), "shop/dev");
+    let stack = storage(&layer.over(Arc::clone(&faulty) as Arc<dyn Store>), "shop/dev");
     (faulty, stack)
 }
 
@@ -77,13 +102,22 @@ pub(super) async fn check(stack: &StackStorage, acknowledged: &[&'static str], f
 
 #[tokio::test]
 async fn operations_that_fail_at_any_write_one_after_another_leave_a_stack_that_opens() {
+    fail_at_any_write(Layer::Plain).await;
+}
+
+#[tokio::test]
+async fn operations_that_fail_at_any_write_leave_an_encrypted_stack_that_opens() {
+    fail_at_any_write(Layer::Encrypted).await;
+}
+
+async fn fail_at_any_write(layer: Layer) {
     for fault in Fault::ALL {
         let mut longest = 0;
         for first in 0..64 {
             let mut ended = false;
             for second in 0..64 {
                 let store = memory();
-                let stack = storage(&store, "shop/dev");
+                let stack = storage(&layer.over(Arc::clone(&store)), "shop/dev");
                 stack.create().await.unwrap();
                 let mut acknowledged = Vec::new();
                 {
@@ -92,10 +126,10 @@ async fn operations_that_fail_at_any_write_one_after_another_leave_a_stack_that_
                     acknowledged.push("a");
                 }
                 let case = format!("{fault:?} at writes {first} and {second}");
-                let (one, faulty_once) = faulty_storage(&store, fault, first);
+                let (one, faulty_once) = faulty_layer(&store, layer, fault, first);
                 drop(run(&faulty_once, "b", &mut acknowledged).await);
                 check(&stack, &acknowledged, fault, &case).await;
-                let (two, faulty_twice) = faulty_storage(&store, fault, second);
+                let (two, faulty_twice) = faulty_layer(&store, layer, fault, second);
                 drop(run(&faulty_twice, "c", &mut acknowledged).await);
                 check(&stack, &acknowledged, fault, &case).await;
                 run(&stack, "d", &mut acknowledged).await.unwrap();

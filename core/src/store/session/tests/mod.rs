@@ -17,9 +17,10 @@ use crate::{
     },
     step::StepOp,
     store::{
-        Condition, HostFacts, MemoryStore, StackName, Store,
+        Condition, HostFacts, MemoryStore, StackName, Store, encrypted,
         faulty::{Fault, FaultyStore},
         remove_stack,
+        sealed::tests::reversing,
     },
     urn::Urn,
 };
