@@ -64,9 +64,10 @@ export declare class Command {
   static version(): string
   /**
    * Starts an invocation. `program` takes the place of the language runtime that its command line names; `input` is what it
-   * reads from standard input. With `events` it also writes those of an event log.
+   * reads from standard input. With `events` it also writes those of an event log. `key_service` is the package's number of the
+   * object that wraps data keys.
    */
-  start(arguments: Array<string>, directory: string, environment: Record<string, string>, program: ProgramEntry | undefined | null, input: string | undefined | null, events: boolean): CommandRun
+  start(arguments: Array<string>, directory: string, environment: Record<string, string>, program: ProgramEntry | undefined | null, input: string | undefined | null, events: boolean, keyService?: number | undefined | null): CommandRun
 }
 
 /** A running invocation. */
@@ -393,6 +394,8 @@ export interface SecretsEntry {
   kind: string
   /** The manager's state in deployments, as JSON. */
   state?: string
+  /** The URL of a key service; the object then has functions for data keys. */
+  url?: string
 }
 
 /** The components of a stack, beside the settings that are data. */

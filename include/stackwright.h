@@ -960,16 +960,16 @@ typedef struct sw_host_t {
    * Null: the store of the settings.
    */
   const struct sw_store_t *store;
-    /**
-     * Encrypts a data key with the key of a key service: `{"url": "awskms://alias/shop", "key": base64 of 32 bytes}` → the raw
-     * ciphertext, which is no JSON. For an engine, a stack or a change whose `secrets` has a `url`: the engine then encrypts the
-     * secrets, with the data key. The message of a failure must not contain the key.
-     */
-    sw_call_t wrap_key;
-    /**
-     * Decrypts what `wrap_key` returned: `{"url": …, "key": base64}` → the raw 32 bytes. Required with it.
-     */
-    sw_call_t unwrap_key;
+  /**
+   * Encrypts a data key with the key of a key service: `{"url": "awskms://alias/shop", "key": base64 of 32 bytes}` → the raw
+   * ciphertext, which is no JSON. For an engine, a stack or a change whose `secrets` has a `url`: the engine then encrypts the
+   * secrets, with the data key. The message of a failure must not contain the key.
+   */
+  sw_call_t wrap_key;
+  /**
+   * Decrypts what `wrap_key` returned: `{"url": …, "key": base64}` → the raw 32 bytes. Required with it.
+   */
+  sw_call_t unwrap_key;
 } sw_host_t;
 
 /**
@@ -993,6 +993,10 @@ typedef struct sw_engine_options_t {
    *   directory when left out.
    * - `credentials` (StoreCredentials): The credentials of a bucket or a database. Those that end come from a
    *   callback of the host instead.
+   * - `encryptStore` (boolean): Encrypts the whole store with the secrets manager of the engine: states with all
+   *   their values, histories, journals and backups, not only secrets. Names, sizes and times stay visible, and so do
+   *   lock files. The store must be new, or have been encrypted from its beginning; it is opened with that manager
+   *   only, and the reference engine's command refuses it.
    * - `nestedSecrets` (boolean): Keeps secrets at any depth; true when left out. An input or output is then secret
    *   when it is at or below the path of a secret input, also where its provider returns it without the mark. With
    *   false, outputs are marked by the names of secret inputs at the top level only, as in the reference engine.
@@ -1000,7 +1004,7 @@ typedef struct sw_engine_options_t {
    *   encrypted, and the reference engine's command opens a stack only while it has no secret.
    * - `plugins` (Plugins): Where plugins are searched, and which processes are kept.
    * - `secrets` (SecretsSettings): The name and data that states record for the host's own encryption, where the host
-   *   passes one.
+   *   passes one; or the URL of a key service, where the host passes functions that wrap data keys.
    * - `store` (string): The location of the states: `file:///absolute/folder`, `file://./relative/folder`
    *   (`file://relative/folder` is the same: there is no host in it), `memory://`, a bucket (`s3://`, `gs://`,
    *   `azblob://`) or a database (`postgres://`). Where the host passes a store of its own, the name of that in
@@ -1058,11 +1062,13 @@ typedef struct sw_engine_options_t {
    * - `sessionToken` (string): The session token of temporary keys.
    * - `token` (string): An OAuth token, for `gs://` and `azblob://`.
    *
-   * Members of `secrets`, for a host's table with `encrypt` and `decrypt`. Data of other secrets providers is
-   * decrypted as without them:
+   * Members of `secrets`, for a host's table with `encrypt` and `decrypt`, or with `wrap_key` and `unwrap_key`. Data of other
+   * secrets providers is decrypted as without them:
    *
    * - `kind` (string): The name of the encryption in deployments; `host` when left out.
    * - `state` (any JSON): Data that states keep beside the name for later readers; never a key.
+   * - `url` (string): The URL of a key (`awskms://alias/shop`). The host's functions then wrap and unwrap data keys
+   *   with it, and the engine encrypts.
    */
   struct sw_bytes_view_t settings;
   /**
@@ -2254,7 +2260,8 @@ sw_status_t sw_operation_deployment(const struct sw_operation_t *operation,
  * - `runtimeOptions` (object of any JSON): The options of the project's runtime by name (`virtualenv`,
  *   `typescript`…), each any JSON. Plugins find them in their environment, as `PULUMI_RUNTIME_NAME`: texts as they
  *   are, other values as JSON. Language runtimes receive the values.
- * - `secrets` (SecretsSettings): The host's own encryption of the stack's secrets, in place of the engine's.
+ * - `secrets` (SecretsSettings): The host's own encryption of the stack's secrets, or a key service, in place of the
+ *   engine's.
  * - `tags` (object of string): Notes of the host about the stack, by name: a name has at most 40 characters, a value
  *   at most 256.
  *
@@ -2266,6 +2273,8 @@ sw_status_t sw_operation_deployment(const struct sw_operation_t *operation,
  *
  * - `kind` (string): The name of the encryption in deployments; `host` when left out.
  * - `state` (any JSON): Data that states keep beside the name for later readers; never a key.
+ * - `url` (string): The URL of a key (`awskms://alias/shop`). The host's functions then wrap and unwrap data keys
+ *   with it, and the engine encrypts.
  *
  * With `deployment`, each operation leaves the new state as `sw_operation_deployment` gives it; the document is checked as
  * `sw_stack_import_deployment` checks it. `program` is run by previews and updates; it may be null when each brings its own, and
@@ -2430,10 +2439,10 @@ sw_status_t sw_stack_analyze(const struct sw_stack_t *stack,
  *
  * - `name` (string): The name, `stack` or `project/stack`.
  *
- * Those of `changeSecrets`, whose `secrets` encrypts with `encrypt_for_stack` of the host's table:
+ * Those of `changeSecrets`, whose `secrets` encrypts with `encrypt_for_stack` of the host's table, or has `wrap_key` wrap the data key:
  *
  * - `passphrase` (string): The new passphrase.
- * - `secrets` (SecretsSettings): The host's own encryption.
+ * - `secrets` (SecretsSettings): The host's own encryption, or a key service.
  *
  * Those of the report:
  *

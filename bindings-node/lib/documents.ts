@@ -854,7 +854,7 @@ export interface StackSettings {
      * the values.
      */
     runtimeOptions?: { readonly [name: string]: unknown };
-    /** The host's own encryption of the stack's secrets, in place of the engine's. */
+    /** The host's own encryption of the stack's secrets, or a key service, in place of the engine's. */
     secrets?: Secrets | KeyService;
     /** Notes of the host about the stack, by name: a name has at most 40 characters, a value at most 256. */
     tags?: { readonly [name: string]: string };

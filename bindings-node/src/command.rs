@@ -83,6 +83,7 @@ impl Command {
     /// reads from standard input. With `events` it also writes those of an event log. `key_service` is the package's number of the
     /// object that wraps data keys.
     #[napi(catch_unwind)]
+    #[expect(clippy::too_many_arguments, reason = "called from one place")]
     pub fn start(
         &self,
         arguments: Vec<String>,

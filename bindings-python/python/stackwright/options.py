@@ -402,8 +402,8 @@ class StackSettings(TypedDict, total=False):
     - ``runtime_options`` (Mapping[str, Any] | None): The options of the project's runtime by name (``virtualenv``,
       ``typescript``…), each any JSON. Plugins find them in their environment, as ``PULUMI_RUNTIME_NAME``: texts as
       they are, other values as JSON. Language runtimes receive the values.
-    - ``secrets`` (Secrets | KeyService | None): The host's own encryption of the stack's secrets, or a key service, in
-      place of the engine's.
+    - ``secrets`` (Secrets | KeyService | None): The host's own encryption of the stack's secrets, or a key service,
+      in place of the engine's.
     - ``tags`` (Mapping[str, str] | None): Notes of the host about the stack, by name: a name has at most 40
       characters, a value at most 256.
     """
