@@ -62,12 +62,8 @@ export declare class Command {
   static onEngine(engine: Engine): Command
   /** Returns the version of the reference engine that the command is compatible with. */
   static version(): string
-  /**
-   * Starts an invocation. `program` takes the place of the language runtime that its command line names; `input` is what it
-   * reads from standard input. With `events` it also writes those of an event log. `key_service` is the package's number of the
-   * object that wraps data keys.
-   */
-  start(arguments: Array<string>, directory: string, environment: Record<string, string>, program: ProgramEntry | undefined | null, input: string | undefined | null, events: boolean, keyService?: number | undefined | null): CommandRun
+  /** Starts an invocation. `program` takes the place of the language runtime that its command line names. */
+  start(arguments: Array<string>, place: CommandPlace, program?: ProgramEntry | undefined | null): CommandRun
 }
 
 /** A running invocation. */
@@ -251,6 +247,20 @@ export interface CommandOutput {
   stream: string
   /** The exit code, at the end. */
   code?: number
+}
+
+/** Where an invocation runs. */
+export interface CommandPlace {
+  /** The working directory. */
+  directory: string
+  /** The variables, of which it sees no others. */
+  environment: Record<string, string>
+  /** What it reads from standard input. */
+  input?: string
+  /** Whether it also writes the events of its event log. */
+  events: boolean
+  /** The package's number of the object that wraps data keys. */
+  keyService?: number
 }
 
 /** The components of an engine. */

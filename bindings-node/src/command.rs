@@ -44,6 +44,21 @@ pub struct CommandOutput {
     pub code: Option<i32>,
 }
 
+/// Where an invocation runs.
+#[napi(object)]
+pub struct CommandPlace {
+    /// The working directory.
+    pub directory: String,
+    /// The variables, of which it sees no others.
+    pub environment: HashMap<String, String>,
+    /// What it reads from standard input.
+    pub input: Option<String>,
+    /// Whether it also writes the events of its event log.
+    pub events: bool,
+    /// The package's number of the object that wraps data keys.
+    pub key_service: Option<u32>,
+}
+
 /// A command.
 #[napi]
 pub struct Command {
@@ -79,21 +94,21 @@ impl Command {
         stackwright_command::Command::version().to_owned()
     }
 
-    /// Starts an invocation. `program` takes the place of the language runtime that its command line names; `input` is what it
-    /// reads from standard input. With `events` it also writes those of an event log. `key_service` is the package's number of the
-    /// object that wraps data keys.
+    /// Starts an invocation. `program` takes the place of the language runtime that its command line names.
     #[napi(catch_unwind)]
-    #[expect(clippy::too_many_arguments, reason = "called from one place")]
     pub fn start(
         &self,
         arguments: Vec<String>,
-        directory: String,
-        environment: HashMap<String, String>,
+        place: CommandPlace,
         program: Option<ProgramEntry>,
-        input: Option<String>,
-        events: bool,
-        key_service: Option<u32>,
     ) -> CommandRun {
+        let CommandPlace {
+            directory,
+            environment,
+            input,
+            events,
+            key_service,
+        } = place;
         let key_service = key_service.map(|number| JsHost::new(&self.shared, number) as _);
         // Taken first: the package releases taken objects when they are dropped.
         let program = program.map(|program| program.take(&self.shared));

@@ -92,8 +92,13 @@ export class Command extends Base {
         const environment = { ...definedOf(process.env), ...additionalEnv, PULUMI_AUTOMATION_API: "true" };
         const onEvent = eventListener();
         const program = prepared(this.#bridge, args);
-        const keys = this.#bridge.addHost(keyServiceHost(new EnvironmentKeys(environment)));
-        const run = this.#native.start(args, resolve(cwd), environment, program, input, onEvent !== undefined, keys);
+        const place: Native.CommandPlace = {
+            directory: resolve(cwd),
+            environment,
+            events: onEvent !== undefined,
+            keyService: this.#bridge.addHost(keyServiceHost(new EnvironmentKeys(environment))),
+        };
+        const run = this.#native.start(args, input === undefined ? place : { ...place, input }, program);
         const cancel = (): void => run.cancel();
         signal?.addEventListener("abort", cancel);
         if (signal?.aborted === true) {
