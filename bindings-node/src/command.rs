@@ -15,7 +15,7 @@ use stackwright::{
 use stackwright_command::{Cancellation, Invocation, Output};
 use tokio::{
     runtime::Handle,
-    sync::{Mutex, mpsc},
+    sync::{Mutex, Semaphore, mpsc},
 };
 
 use crate::{
@@ -65,6 +65,9 @@ pub struct Command {
     command: stackwright_command::Command,
     shared: Arc<Shared>,
 }
+
+/// The threads that invocations can have for themselves. Operations need others of the same runtime, which is that of the process and has 512.
+static COMMAND_THREADS: Semaphore = Semaphore::const_new(64);
 
 #[napi]
 impl Command {
@@ -137,16 +140,25 @@ impl Command {
             ..Invocation::new(arguments, directory)
         };
         let command = self.command.clone();
-        let handle = handle(&self.shared);
-        // One change of threads instead of one for each file.
-        drop(self.shared.handle().spawn_blocking(move || {
-            let code = handle.block_on(in_place(command.run(invocation)));
+        let run = async move {
+            let code = command.run(invocation).await;
             drop(sender.send(CommandOutput {
                 text: None,
                 stream: "stdout".to_owned(),
                 code: Some(code),
             }));
-        }));
+        };
+        match COMMAND_THREADS.try_acquire() {
+            // One change of threads instead of one for each file.
+            Ok(thread) => {
+                let handle = handle(&self.shared);
+                drop(self.shared.handle().spawn_blocking(move || {
+                    handle.block_on(in_place(run));
+                    drop(thread);
+                }));
+            }
+            Err(_) => self.shared.spawn(run),
+        }
         CommandRun {
             receiver: Arc::new(Mutex::new(receiver)),
             cancellation,

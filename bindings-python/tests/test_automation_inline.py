@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -250,3 +252,37 @@ def test_a_cancel_during_a_preview_removes_the_lock_of_another_process(environme
         proceed.set()
         thread.join(DEADLINE)
     assert len(previews) == 1, "the preview goes on"
+
+
+LEFT = """
+import asyncio, sys, threading
+import pulumi
+import stackwright as sw
+from stackwright import automation as auto
+
+begun = threading.Event()
+
+class Slow(sw.Provider):
+    async def create(self, request):
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def delete(self, request):
+        pass
+
+def program():
+    pulumi.CustomResource("slow:index:Thing", "thing", {})
+
+engine = sw.Engine(store=sys.argv[1], passphrase="left", providers={"slow": Slow()})
+opts = auto.LocalWorkspaceOptions(pulumi_command=auto.Command(engine))
+stack = auto.create_or_select_stack("dev", project_name="shop", program=program, opts=opts)
+threading.Thread(target=stack.up, daemon=True).start()
+assert begun.wait(60)
+"""
+
+
+def test_an_operation_that_the_interpreter_leaves_prints_no_panic(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LEFT, f"file://{tmp_path}"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "panicked" not in ended.stderr
