@@ -58,7 +58,10 @@ node_modules/.package-lock.json: package.json package-lock.json
 
 wheel: | $(VENV)/bin/maturin
 	rm -rf build/wheels
-	$(VENV)/bin/maturin build --quiet --profile $(PROFILE) --interpreter $(VENV)/bin/python --out build/wheels
+	$(VENV)/bin/maturin build --quiet --profile $(PROFILE) $(STRIPPED) --interpreter $(VENV)/bin/python --out build/wheels
+
+# A profile that strips is one of its own, for which all dependencies are compiled again.
+STRIPPED = $(if $(filter dev,$(PROFILE)),--strip false)
 
 install-python: wheel
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps build/wheels/*.whl
