@@ -9,15 +9,17 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
 
+use async_trait::async_trait;
 use stackwright::{
     Engine, Stack, StackSettings,
     monitor::Registration,
     operation::{OperationKind, OperationOptions},
     program::{Program, ProgramContext, from_fn},
     resource::PendingOperationKind,
-    runtime::Runtime,
+    runtime::{Clock, Runtime, SystemClock, Timestamp},
     secrets::Base64Provider,
     state::{Snapshot, integrity},
     store::{HostFacts, MemoryStore, Store},
@@ -74,6 +76,38 @@ fn program(round: usize) -> Arc<dyn Program> {
     })
 }
 
+/// Does not wait for the pauses between attempts, of which each of many thousand operations has some: deadlines are longer.
+struct Hasty;
+
+/// The shortest deadline.
+const MIN_DEADLINE: Duration = Duration::from_millis(100);
+
+#[async_trait]
+impl Clock for Hasty {
+    fn now(&self) -> Timestamp {
+        SystemClock.now()
+    }
+
+    fn elapsed(&self) -> Duration {
+        SystemClock.elapsed()
+    }
+
+    async fn wait(&self, duration: Duration) {
+        if duration < MIN_DEADLINE {
+            tokio::task::yield_now().await;
+        } else {
+            SystemClock.wait(duration).await;
+        }
+    }
+}
+
+fn runtime() -> Runtime {
+    Runtime {
+        clock: Arc::new(Hasty),
+        ..Runtime::system(tokio::runtime::Handle::current())
+    }
+}
+
 /// A stack under faults: its objects, and the things of its provider.
 struct Shaken {
     store: Arc<dyn Store>,
@@ -84,9 +118,8 @@ impl Shaken {
     /// Makes a stack with the resources of the first round.
     async fn new() -> Self {
         let packages = BTreeMap::from([(PACKAGE.to_owned(), PackageScript::default())]);
-        let runtime = Runtime::system(tokio::runtime::Handle::current());
         let shaken = Self {
-            store: Arc::new(MemoryStore::new(runtime)),
+            store: Arc::new(MemoryStore::new(runtime())),
             providers: Arc::new(Providers::new(&packages)),
         };
         assert!(shaken.perform(Act::Update, 0, Fault::None).await.succeeded);
@@ -104,6 +137,7 @@ impl Shaken {
             ..HostFacts::system()
         };
         let engine = Engine::builder(tokio::runtime::Handle::current())
+            .runtime(runtime())
             .store(store)
             .secrets(Arc::new(Base64Provider))
             .provider(
