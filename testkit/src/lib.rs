@@ -7,6 +7,7 @@
 
 pub mod actor;
 pub mod check;
+pub mod clock;
 pub mod control_group;
 pub mod director;
 pub mod fake;

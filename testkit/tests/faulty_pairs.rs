@@ -12,19 +12,19 @@ use std::{
     time::Duration,
 };
 
-use async_trait::async_trait;
 use stackwright::{
     Engine, Stack, StackSettings,
     monitor::Registration,
     operation::{OperationKind, OperationOptions},
     program::{Program, ProgramContext, from_fn},
     resource::PendingOperationKind,
-    runtime::{Clock, Runtime, SystemClock, Timestamp},
+    runtime::Runtime,
     secrets::Base64Provider,
     state::{Snapshot, integrity},
     store::{HostFacts, MemoryStore, Store},
 };
 use stackwright_testkit::{
+    clock::SkippingClock,
     provider::{Script, ScriptedProvider},
     scenario::{PACKAGE, PackageScript},
     script::{Providers, Scene},
@@ -76,34 +76,12 @@ fn program(round: usize) -> Arc<dyn Program> {
     })
 }
 
-/// Does not wait for the pauses between attempts, of which each of many thousand operations has some: deadlines are longer.
-struct Hasty;
-
-/// The shortest deadline.
+/// The shortest deadline. Pauses between attempts are shorter, and each of many thousand operations has some: they are left out.
 const MIN_DEADLINE: Duration = Duration::from_millis(100);
-
-#[async_trait]
-impl Clock for Hasty {
-    fn now(&self) -> Timestamp {
-        SystemClock.now()
-    }
-
-    fn elapsed(&self) -> Duration {
-        SystemClock.elapsed()
-    }
-
-    async fn wait(&self, duration: Duration) {
-        if duration < MIN_DEADLINE {
-            tokio::task::yield_now().await;
-        } else {
-            SystemClock.wait(duration).await;
-        }
-    }
-}
 
 fn runtime() -> Runtime {
     Runtime {
-        clock: Arc::new(Hasty),
+        clock: Arc::new(SkippingClock(|wait| wait < MIN_DEADLINE)),
         ..Runtime::system(tokio::runtime::Handle::current())
     }
 }

@@ -25,12 +25,15 @@ use stackwright::{
         HandshakeRequest, Provider, ProviderResult,
     },
     resource::{PropertyDependencies, ResourceState},
-    runtime::{Clock, Runtime, SystemClock, Timestamp},
+    runtime::Runtime,
     secrets::Base64Provider,
     store::MemoryStore,
     urn::Urn,
 };
-use stackwright_testkit::wait::{Ended as _, Within as _};
+use stackwright_testkit::{
+    clock::SkippingClock,
+    wait::{Ended as _, Within as _},
+};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::fixture::{Scripted, engine, resource, stack};
@@ -359,31 +362,11 @@ async fn a_cancelled_run_does_not_wait_for_a_transform() {
     assert_eq!(result.outcome, OperationOutcome::Canceled);
 }
 
-/// A clock on which long waits end at once.
-struct Impatient;
-
-#[async_trait]
-impl Clock for Impatient {
-    fn now(&self) -> Timestamp {
-        SystemClock.now()
-    }
-
-    fn elapsed(&self) -> Duration {
-        SystemClock.elapsed()
-    }
-
-    async fn wait(&self, duration: Duration) {
-        if duration < Duration::from_secs(300) {
-            SystemClock.wait(duration).await;
-        }
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transform_that_does_not_return_fails_at_its_deadline() {
     let handle = tokio::runtime::Handle::current();
     let runtime = Runtime {
-        clock: Arc::new(Impatient),
+        clock: Arc::new(SkippingClock(|wait| wait >= Duration::from_secs(300))),
         ..Runtime::system(handle.clone())
     };
     let engine = stackwright::Engine::builder(handle)
@@ -522,30 +505,10 @@ async fn a_call_in_a_transform_of_functions_is_not_transformed() {
     assert!(result.error.is_none(), "{:?}", result.error);
 }
 
-/// A clock on which short waits end at once.
-struct Hasty;
-
-#[async_trait]
-impl Clock for Hasty {
-    fn now(&self) -> Timestamp {
-        SystemClock.now()
-    }
-
-    fn elapsed(&self) -> Duration {
-        SystemClock.elapsed()
-    }
-
-    async fn wait(&self, duration: Duration) {
-        if duration > Duration::from_secs(5) {
-            SystemClock.wait(duration).await;
-        }
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_may_come_from_a_transform_does_not_wait_for_it_for_ever() {
     let runtime = Runtime {
-        clock: Arc::new(Hasty),
+        clock: Arc::new(SkippingClock(|wait| wait <= Duration::from_secs(5))),
         ..Runtime::system(tokio::runtime::Handle::current())
     };
     let engine = engine()

@@ -150,6 +150,7 @@ impl Project {
     async fn change(&self, path: &str, value: Option<Node>) -> Result<bool> {
         let (project, path) = (self.clone(), path.to_owned());
         self.blocking(move || {
+            let mut turn = None;
             for _ in 0..MAX_WRITE_ATTEMPTS {
                 let (file, text) = project.read()?;
                 let (changed, existed) = file
@@ -157,6 +158,9 @@ impl Project {
                     .map_err(|error| text.named(error))?;
                 if Some(&changed) == text.text.as_ref() || text.replace(&changed, Durability::Now)? {
                     return Ok(existed);
+                }
+                if turn.is_none() {
+                    turn = Some(text.take_turn()?);
                 }
             }
             Err(contended(&project.0.folder))
