@@ -7,7 +7,12 @@ use std::sync::{
 
 use stackwright::{Result, operation::OperationKind};
 
-use crate::{counting::Counting, figure::Selection, provider::Echo, stack};
+use crate::{
+    figure::Selection,
+    observed::{Observed, Request},
+    provider::Echo,
+    stack,
+};
 
 const SIZES: [usize; 2] = [1000, 100_000];
 
@@ -27,16 +32,14 @@ async fn bytes_per_step(size: usize) -> Result<f64> {
     let folder = stack::folder()?;
     let runtime = stack::runtime();
     let journaled = Arc::new(AtomicU64::new(0));
-    let store = Counting {
+    let total = Arc::clone(&journaled);
+    let store = Observed {
         inner: stack::file_store(folder.path(), &runtime)?,
-        counts: |key, bytes| {
-            if key.ends_with(".journal") {
-                bytes.len() as u64
-            } else {
-                0
+        observe: move |request: &Request<'_>| {
+            if let Some(bytes) = request.written.filter(|_| request.key.ends_with(".journal")) {
+                total.fetch_add(bytes as u64, Ordering::Relaxed);
             }
         },
-        total: Arc::clone(&journaled),
     };
     let engine = stack::engine(Arc::new(store), Echo::instant(runtime.clock))?;
     let thing = stack::open(&engine, "bench/dev").await?;

@@ -16,8 +16,8 @@ use stackwright::{
 };
 
 use crate::{
-    counting::Counting,
     figure::{Selection, Stopwatch},
+    observed::{Observed, Request},
     provider::Echo,
     stack,
 };
@@ -54,10 +54,15 @@ async fn update(interval: Option<Duration>) -> Result<(f64, u64)> {
     let folder = stack::folder()?;
     let runtime = stack::runtime();
     let written = Arc::new(AtomicU64::new(0));
-    let store = Counting {
+    let total = Arc::clone(&written);
+    let store = Observed {
         inner: stack::file_store(folder.path(), &runtime)?,
-        counts: |key, _| u64::from(key.starts_with(".pulumi/stacks/") && key.ends_with(".json")),
-        total: Arc::clone(&written),
+        observe: move |request: &Request<'_>| {
+            let is_checkpoint = request.key.starts_with(".pulumi/stacks/") && request.key.ends_with(".json");
+            if is_checkpoint && request.written.is_some() {
+                total.fetch_add(1, Ordering::Relaxed);
+            }
+        },
     };
     let engine = Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::new(store))

@@ -6,27 +6,24 @@
 use std::{
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
-use async_trait::async_trait;
 use bytes::Bytes;
 use stackwright::{
     Error, Result, Stack,
     operation::OperationKind,
     state::deployment::{SecretsShown, write_checkpoint},
-    store::{
-        Condition, Credentials, LockGuard, LockOwner, Md5Digest, Object, ObjectInfo, Store, StoreSettings,
-        Version, open_with,
-    },
+    store::{Condition, Credentials, Store, StoreSettings, open_with},
 };
 use stackwright_testkit::server::{Moto, Postgres};
 
 use crate::{
     figure::{Selection, Stopwatch},
+    observed::{Observed, Request},
     provider::Echo,
     stack,
 };
@@ -114,14 +111,17 @@ async fn figures(
         if !all.iter().chain(&growth).any(|name| selection.selects(name)) {
             continue;
         }
-        let measured = Arc::new(Measured::new(open(&format!("of{size}"))?));
-        let engine = stack::engine(
-            Arc::clone(&measured) as Arc<dyn Store>,
-            Echo::instant(stack::runtime().clock),
-        )?;
+        let inner = open(&format!("of{size}"))?;
+        let totals = Arc::new(Totals::default());
+        let noting = Arc::clone(&totals);
+        let store = Observed {
+            inner: Arc::clone(&inner),
+            observe: move |request: &Request<'_>| noting.note(request),
+        };
+        let engine = stack::engine(Arc::new(store), Echo::instant(stack::runtime().clock))?;
         let thing = stack::open(&engine, "bench/dev").await?;
-        let create = update(&thing, &measured, size).await?;
-        let noop = update(&thing, &measured, size).await?;
+        let create = update(&thing, &totals, size).await?;
+        let noop = update(&thing, &totals, size).await?;
         #[expect(clippy::cast_precision_loss, reason = "no operation writes so much")]
         let each = |count: u64| count as f64 / size as f64;
         #[expect(clippy::cast_precision_loss, reason = "there are few resources")]
@@ -132,7 +132,7 @@ async fn figures(
         selection.print(&all[3], 100.0 * create.background / create.seconds, "%")?;
         selection.print(&all[4], rate(noop.seconds), "resources/s")?;
         if size <= MAX_WHOLE_SIZE && selection.selects(&all[5]) {
-            let seconds = whole(&thing, &*measured.inner, size).await?;
+            let seconds = whole(&thing, &*inner, size).await?;
             selection.print(&all[5], rate(seconds), "resources/s")?;
         }
         steps.push([
@@ -154,12 +154,12 @@ async fn figures(
     Ok(())
 }
 
-async fn update(thing: &Stack, measured: &Measured, size: usize) -> Result<Cost> {
-    measured.reset();
+async fn update(thing: &Stack, totals: &Totals, size: usize) -> Result<Cost> {
+    totals.reset();
     let program = Some(stack::tree(stack::values(size)));
     let watch = Stopwatch::start();
     stack::run(thing, OperationKind::Update, stack::unbounded(), program).await?;
-    Ok(measured.cost(watch.seconds()))
+    Ok(totals.cost(watch.seconds()))
 }
 
 /// Returns the seconds in which each of so many steps writes the checkpoint as a whole, at its begin and at its end.
@@ -181,148 +181,50 @@ async fn whole(thing: &Stack, store: &dyn Store, size: usize) -> Result<f64> {
     Ok(seconds * steps)
 }
 
-/// A store that counts the requests of steps, and measures those that refresh the checkpoint.
-struct Measured {
-    inner: Arc<dyn Store>,
+/// What the requests of an operation have cost.
+#[derive(Default)]
+struct Totals {
     bytes: AtomicU64,
     requests: AtomicU64,
+    /// The times of writes of the checkpoint.
     checkpoints: Mutex<Vec<Duration>>,
 }
 
-/// Returns whether an object belongs to a checkpoint or to the history, which an operation writes at its end as well.
-fn is_checkpoint(key: &str) -> bool {
-    key.starts_with(".pulumi/stacks/") || key.starts_with(".pulumi/history/")
-}
+/// The objects of checkpoints, and of the history, which an operation writes at its end as well.
+const CHECKPOINTS: &str = ".pulumi/stacks/";
+const HISTORY: &str = ".pulumi/history/";
 
-impl Measured {
-    fn new(inner: Arc<dyn Store>) -> Self {
-        Self {
-            inner,
-            bytes: AtomicU64::new(0),
-            requests: AtomicU64::new(0),
-            checkpoints: Mutex::default(),
+impl Totals {
+    fn note(&self, request: &Request<'_>) {
+        if request.key.starts_with(CHECKPOINTS) {
+            if request.written.is_some() {
+                self.checkpoints().push(request.took);
+            }
+        } else if !request.key.starts_with(HISTORY) {
+            self.requests.fetch_add(1, Ordering::Relaxed);
+            let bytes = request.written.unwrap_or_default();
+            self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         }
+    }
+
+    fn checkpoints(&self) -> MutexGuard<'_, Vec<Duration>> {
+        self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn reset(&self) {
         self.bytes.store(0, Ordering::Relaxed);
         self.requests.store(0, Ordering::Relaxed);
-        self.checkpoints
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        self.checkpoints().clear();
     }
 
     fn cost(&self, seconds: f64) -> Cost {
-        let checkpoints = self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner);
         // The last one is the checkpoint of the ended operation.
-        let background = checkpoints.iter().rev().skip(1).sum::<Duration>();
+        let background = self.checkpoints().iter().rev().skip(1).sum::<Duration>();
         Cost {
             seconds,
             bytes: self.bytes.load(Ordering::Relaxed),
             requests: self.requests.load(Ordering::Relaxed),
             background: background.as_secs_f64(),
         }
-    }
-
-    fn count(&self, key: &str, bytes: usize) {
-        if !is_checkpoint(key) {
-            self.requests.fetch_add(1, Ordering::Relaxed);
-            self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-        }
-    }
-
-    /// Notes the time of a write of the checkpoint.
-    async fn timed<T>(&self, key: &str, write: impl Future<Output = Result<T>>) -> Result<T> {
-        let watch = Stopwatch::start();
-        let written = write.await;
-        if key.starts_with(".pulumi/stacks/") {
-            let mut checkpoints = self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner);
-            checkpoints.push(watch.elapsed());
-        }
-        written
-    }
-}
-
-#[async_trait]
-impl Store for Measured {
-    fn url(&self) -> String {
-        self.inner.url()
-    }
-
-    async fn get(&self, key: &str) -> Result<Option<Object>> {
-        self.count(key, 0);
-        self.inner.get(key).await
-    }
-
-    async fn get_with_digest(&self, key: &str) -> Result<Option<(Object, Option<Md5Digest>)>> {
-        self.count(key, 0);
-        self.inner.get_with_digest(key).await
-    }
-
-    async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
-        self.count(key, bytes.len());
-        self.timed(key, self.inner.put(key, bytes, condition)).await
-    }
-
-    async fn put_keeping(
-        &self,
-        key: &str,
-        bytes: Bytes,
-        condition: Condition,
-        kept: &str,
-    ) -> Result<Version> {
-        self.count(key, bytes.len());
-        self.timed(key, self.inner.put_keeping(key, bytes, condition, kept))
-            .await
-    }
-
-    async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
-        self.count(key, bytes.len());
-        self.inner.append(key, bytes, condition).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
-        self.count(prefix, 0);
-        self.inner.list(prefix).await
-    }
-
-    async fn delete(&self, key: &str) -> Result<()> {
-        self.count(key, 0);
-        self.inner.delete(key).await
-    }
-
-    async fn delete_version(&self, key: &str, version: &Version) -> Result<()> {
-        self.count(key, 0);
-        self.inner.delete_version(key, version).await
-    }
-
-    async fn copy(&self, from: &str, to: &str) -> Result<()> {
-        self.count(to, 0);
-        self.inner.copy(from, to).await
-    }
-
-    async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
-        self.inner.lock(name).await
-    }
-
-    async fn lock_for(&self, name: &str, operation: &str) -> Result<Box<dyn LockGuard>> {
-        self.inner.lock_for(name, operation).await
-    }
-
-    async fn break_lock(&self, name: &str, owner: &LockOwner) -> Result<bool> {
-        self.inner.break_lock(name, owner).await
-    }
-
-    fn shortens_journals(&self) -> bool {
-        self.inner.shortens_journals()
-    }
-
-    fn rewrite_interval(&self) -> Duration {
-        self.inner.rewrite_interval()
-    }
-
-    async fn tidy(&self, prefix: &str) {
-        self.inner.tidy(prefix).await;
     }
 }
