@@ -334,12 +334,13 @@ async fn a_handle_from_before_a_crash_changes_nothing_until_one_of_the_stacks_is
         let refreshed = stack.refresh(OperationOptions::default()).wait().await;
         let error = refreshed.error.clone().unwrap();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        let (opening, listed) = error.message().split_once("; ").unwrap();
         assert!(
-            error
-                .message()
-                .contains("from stack 'shop/dev' to 'shop/live' was interrupted"),
+            opening.ends_with("from stack 'shop/dev' to 'shop/live' was interrupted"),
             "{error}"
         );
+        let moved = "may be in both:\n  urn:pulumi:dev::shop::";
+        assert!(listed.contains(moved), "{error}");
         let error = stack.rename_stack("other", false).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
     }

@@ -308,7 +308,12 @@ impl Moving {
 
     /// The error for an operation on a stack with the note.
     pub(crate) fn unfinished(&self) -> Error {
-        let text = format!("a move of resources {} was interrupted", self.described());
+        let moved = self.records.iter().filter(|record| !record.pending);
+        let text = format!(
+            "a move of resources {} was interrupted; {}",
+            self.described(),
+            listed(&moved.collect::<Vec<_>>(), "may be")
+        );
         let error = Error::new(ErrorKind::Conflict, text);
         let can_open = |place: &Place| place.store.starts_with(FILE_URL);
         let finishing = match can_open(&self.from) && can_open(&self.to) {
@@ -347,19 +352,13 @@ impl Moving {
             .records
             .iter()
             .filter(|record| !record.pending && left.contains(&record.from) && arrived.contains(&record.to));
-        let both: Vec<_> = both.map(|record| format!("\n  {}", record.from)).collect();
-        let mut text = format!(
-            "a move of resources {} was interrupted, and one of the two was changed since; {} in both:{}",
+        let both: Vec<_> = both.collect();
+        let verb = if both.len() == 1 { "is" } else { "are" };
+        let text = format!(
+            "a move of resources {} was interrupted, and one of the two was changed since; {}",
             self.described(),
-            match both.len() {
-                1 => "1 resource is".to_owned(),
-                many => format!("{many} resources are"),
-            },
-            both.iter().take(MAX_NAMED).cloned().collect::<String>()
+            listed(&both, verb)
         );
-        if both.len() > MAX_NAMED {
-            text.push_str("\n  …");
-        }
         self.conflict(text)
     }
 
@@ -370,6 +369,23 @@ impl Moving {
             note(&self.to)
         ))
     }
+}
+
+/// Names the first of the records that both stacks have.
+fn listed(records: &[&MovedRecord], verb: &str) -> String {
+    let noun = if records.len() == 1 {
+        "resource"
+    } else {
+        "resources"
+    };
+    let mut text = format!("{} {noun} {verb} in both:", records.len());
+    for record in records.iter().take(MAX_NAMED) {
+        text.push_str(&format!("\n  {}", record.from));
+    }
+    if records.len() > MAX_NAMED {
+        text.push_str("\n  …");
+    }
+    text
 }
 
 /// Names the note of a side.
