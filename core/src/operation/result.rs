@@ -13,6 +13,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     event::{OperationOutcome, PropertyChange, StepResult, SuggestedMove, render, render_moves},
     moves::ProgramLanguage,
+    picture::ResourceGraph,
     plan::Plan,
     property::PropertyMap,
     resource::{PendingOperation, ResourceState},
@@ -77,6 +78,13 @@ impl OperationResult {
     #[must_use]
     pub fn has_resource_changes(&self) -> bool {
         self.changes.iter().any(|(op, count)| is_change(op) && *count > 0)
+    }
+
+    /// Returns the resources with what the operation did, or would do, as a graph that can be drawn. `title` names it.
+    #[must_use]
+    pub fn graph(&self, title: impl Into<String>) -> ResourceGraph {
+        let (state, steps) = (&self.snapshot, &self.steps);
+        ResourceGraph::of_steps(title.into(), state, steps, self.is_preview, &self.redactor)
     }
 
     /// Renders the steps as a text tree, followed by warnings, errors and the error of the operation.
