@@ -58,6 +58,7 @@ from .installer import Installer, PluginInstaller
 from .journal import Journal, JournalEntry, Record
 from .operation import Operation
 from .options import ImportResource, OperationOptions, Plugins, PolicyPack, PolicySettings, StackSettings, StoreCredentials
+from .picture import Picture
 from .policy import (
     Policy,
     PolicyAnalysis,
@@ -252,6 +253,7 @@ __all__ = [
     "PluginKind",
     "PluginProgress",
     "Plugins",
+    "Picture",
     "Policy",
     "PolicyAnalysis",
     "PolicyAnalyzeStackSummaryEvent",

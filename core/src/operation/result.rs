@@ -13,7 +13,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     event::{OperationOutcome, PropertyChange, StepResult, SuggestedMove, render, render_moves},
     moves::ProgramLanguage,
-    picture::ResourceGraph,
+    picture::Picture,
     plan::Plan,
     property::PropertyMap,
     resource::{PendingOperation, ResourceState},
@@ -61,6 +61,8 @@ pub struct OperationResult {
     pub(crate) redactor: Redactor,
     /// The language of the program.
     pub(crate) language: ProgramLanguage,
+    /// The operation and the stack, as a title.
+    pub(crate) title: String,
     /// Whether it was a preview.
     pub(crate) is_preview: bool,
     /// Whether the snapshot is the state at the end.
@@ -80,11 +82,11 @@ impl OperationResult {
         self.changes.iter().any(|(op, count)| is_change(op) && *count > 0)
     }
 
-    /// Returns the resources with what the operation did, or would do, as a graph that can be drawn. `title` names it.
+    /// Returns the resources with what the operation did, or would do, to be drawn.
     #[must_use]
-    pub fn graph(&self, title: impl Into<String>) -> ResourceGraph {
+    pub fn picture(&self) -> Picture {
         let (state, steps) = (&self.snapshot, &self.steps);
-        ResourceGraph::of_steps(title.into(), state, steps, self.is_preview, &self.redactor)
+        Picture::of_steps(self.title.clone(), state, steps, self.is_preview, &self.redactor)
     }
 
     /// Renders the steps as a text tree, followed by warnings, errors and the error of the operation.

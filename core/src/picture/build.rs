@@ -3,8 +3,8 @@
 use indexmap::IndexMap;
 
 use super::{
-    ResourceGraph,
-    node::{Draft, GraphNode, listed},
+    Picture,
+    node::{Draft, PictureNode, listed},
 };
 use crate::{
     event::StepResult,
@@ -14,7 +14,7 @@ use crate::{
     urn::Urn,
 };
 
-impl ResourceGraph {
+impl Picture {
     /// Returns the resources of a state.
     #[must_use]
     pub fn of_state(title: impl Into<String>, state: &Snapshot) -> Self {
@@ -76,7 +76,7 @@ fn planned_draft(urn: &Urn, resource: &ResourcePlan, redactor: &Redactor) -> Dra
     let diff = &goal.input_diff;
     let mut properties = listed(&diff.adds, Some("add"), redactor);
     properties.extend(listed(&diff.updates, Some("update"), redactor));
-    properties.extend(diff.deletes.iter().map(|key| super::GraphChange {
+    properties.extend(diff.deletes.iter().map(|key| super::PictureChange {
         path: key.to_string(),
         kind: Some("delete"),
         replaces: false,
@@ -112,11 +112,11 @@ impl Drafts {
 
     /// Puts parents before their children and resolves URNs to places. Parents that form a circle, and those that are not there, are left
     /// out.
-    fn finish(self, title: String, planned: bool) -> ResourceGraph {
+    fn finish(self, title: String, planned: bool) -> Picture {
         let drafts = self.0;
         let places = places(&drafts);
         let place_of = |urn: &Urn| drafts.get_index_of(urn).map(|index| places[index]);
-        let mut nodes: Vec<(usize, GraphNode)> = drafts
+        let mut nodes: Vec<(usize, PictureNode)> = drafts
             .values()
             .enumerate()
             .map(|(index, draft)| {
@@ -135,7 +135,7 @@ impl Drafts {
             })
             .collect();
         nodes.sort_by_key(|(place, _)| *place);
-        ResourceGraph {
+        Picture {
             title,
             planned,
             nodes: nodes.into_iter().map(|(_, node)| node).collect(),

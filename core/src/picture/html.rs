@@ -1,6 +1,6 @@
 //! Graphs as HTML pages.
 
-use super::ResourceGraph;
+use super::Picture;
 
 /// The page, with places for what is inserted.
 const PAGE: &str = include_str!("page/page.html");
@@ -9,7 +9,7 @@ const SCRIPT: &str = include_str!("page/script.js");
 /// The library that draws graphs, with its licence; see `page/README.md`.
 const LIBRARY: &str = include_str!("page/cytoscape.min.js");
 
-impl ResourceGraph {
+impl Picture {
     /// Returns the graph as one HTML page, which needs no other file and makes no request. It shows the graph, and the resources as a list that
     /// keyboards and screen readers reach; both can be searched, filtered by operation and by component, and folded. A click on a resource
     /// shows its properties.

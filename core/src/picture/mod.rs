@@ -1,10 +1,10 @@
 //! Pictures of resources: what an operation did or would do, or what a stack has, as a graph.
 //!
 //! ```
-//! use stackwright::picture::ResourceGraph;
+//! use stackwright::picture::Picture;
 //! use stackwright::state::Snapshot;
 //!
-//! let graph = ResourceGraph::of_state("dev", &Snapshot::default());
+//! let graph = Picture::of_state("dev", &Snapshot::default());
 //! assert!(graph.is_empty());
 //! assert!(graph.to_html().contains("<title>dev</title>"));
 //! assert!(graph.to_mermaid().starts_with("flowchart LR"));
@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use crate::urn::Urn;
 
-pub use node::{GraphChange, GraphNode};
+pub use node::{PictureChange, PictureNode};
 
 /// Resources with their parents, dependencies and changes; secrets are masked.
 ///
@@ -31,14 +31,14 @@ pub use node::{GraphChange, GraphNode};
 /// ([`Self::to_mermaid`]), and a Graphviz digraph ([`Self::to_dot`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ResourceGraph {
+pub struct Picture {
     title: String,
     /// Whether steps are shown as what would happen.
     planned: bool,
-    nodes: Vec<GraphNode>,
+    nodes: Vec<PictureNode>,
 }
 
-impl ResourceGraph {
+impl Picture {
     /// Returns the title: the operation and the stack.
     #[must_use]
     pub fn title(&self) -> &str {
@@ -47,7 +47,7 @@ impl ResourceGraph {
 
     /// Returns the resources, parents before children.
     #[must_use]
-    pub fn nodes(&self) -> &[GraphNode] {
+    pub fn nodes(&self) -> &[PictureNode] {
         &self.nodes
     }
 
@@ -65,7 +65,7 @@ impl ResourceGraph {
 
     /// Returns the node of a resource.
     #[must_use]
-    pub fn node(&self, urn: &Urn) -> Option<&GraphNode> {
+    pub fn node(&self, urn: &Urn) -> Option<&PictureNode> {
         self.nodes.iter().find(|node| node.urn == *urn)
     }
 }

@@ -25,7 +25,7 @@ const PROVIDER_TYPE: &str = "pulumi:providers:";
 /// A property of a resource, and how it changes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct GraphChange {
+pub struct PictureChange {
     /// The path of the property.
     pub path: String,
     /// `add`, `update` or `delete`; `None` for a property that does not change.
@@ -45,7 +45,7 @@ pub struct GraphChange {
 /// A resource in a graph.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct GraphNode {
+pub struct PictureNode {
     /// The identity.
     pub urn: Urn,
     /// The name.
@@ -73,13 +73,13 @@ pub struct GraphNode {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// The changed properties; all inputs where the resource is created, deleted or unchanged.
-    pub properties: Vec<GraphChange>,
+    pub properties: Vec<PictureChange>,
 }
 
 /// A node whose neighbours are still URNs.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
-    pub(super) node: GraphNode,
+    pub(super) node: PictureNode,
     pub(super) parent: Option<Urn>,
     pub(super) depends_on: BTreeSet<Urn>,
     op: StepOp,
@@ -103,7 +103,7 @@ impl Draft {
             () => "component",
         };
         Self {
-            node: GraphNode {
+            node: PictureNode {
                 urn: urn.clone(),
                 name: urn.name().to_owned(),
                 resource_type: resource_type.to_owned(),
@@ -165,7 +165,7 @@ impl Draft {
 }
 
 /// Returns what a step shows of a resource's properties.
-fn properties_of(step: &StepMetadata, redactor: &Redactor) -> Vec<GraphChange> {
+fn properties_of(step: &StepMetadata, redactor: &Redactor) -> Vec<PictureChange> {
     let inputs = |state: &Option<crate::event::StateMetadata>, kind| {
         let state = state.as_ref();
         state.map_or_else(Vec::new, |state| listed(&state.0.inputs, kind, redactor))
@@ -177,9 +177,9 @@ fn properties_of(step: &StepMetadata, redactor: &Redactor) -> Vec<GraphChange> {
     }
 }
 
-fn changed(change: PropertyChange) -> GraphChange {
+fn changed(change: PropertyChange) -> PictureChange {
     let text = |value: &Option<_>| value.as_ref().map(|value| value_text(value, MAX_VALUE_LENGTH));
-    GraphChange {
+    PictureChange {
         kind: Some(change.kind.name().trim_end_matches("-replace")),
         replaces: change.kind.is_replace(),
         old: text(&change.old),
@@ -189,7 +189,11 @@ fn changed(change: PropertyChange) -> GraphChange {
 }
 
 /// Lists all properties: as added, removed, or unchanged ones.
-pub(super) fn listed(map: &PropertyMap, kind: Option<&'static str>, redactor: &Redactor) -> Vec<GraphChange> {
+pub(super) fn listed(
+    map: &PropertyMap,
+    kind: Option<&'static str>,
+    redactor: &Redactor,
+) -> Vec<PictureChange> {
     let sorted: BTreeMap<_, _> = map.iter().filter(|(_, value)| !value.is_null()).collect();
     let changes = sorted.into_iter().map(|(key, value)| {
         let shown = value_text(&scrubbed(value, redactor), MAX_VALUE_LENGTH);
@@ -197,7 +201,7 @@ pub(super) fn listed(map: &PropertyMap, kind: Option<&'static str>, redactor: &R
             Some("delete") => (Some(shown), None),
             _ => (None, Some(shown)),
         };
-        GraphChange {
+        PictureChange {
             path: match redactor.scrub(key) {
                 Cow::Borrowed(key) => key.to_owned(),
                 Cow::Owned(key) => key,

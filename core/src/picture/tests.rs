@@ -88,7 +88,7 @@ fn step(op: StepOp, old: Option<ResourceState>, new: Option<ResourceState>) -> S
     }
 }
 
-fn ops(graph: &ResourceGraph) -> Vec<(&str, &str)> {
+fn ops(graph: &Picture) -> Vec<(&str, &str)> {
     graph
         .nodes()
         .iter()
@@ -98,7 +98,7 @@ fn ops(graph: &ResourceGraph) -> Vec<(&str, &str)> {
 
 #[test]
 fn a_state_has_parents_before_children_and_dependencies_as_places() {
-    let graph = ResourceGraph::of_state("dev", &shop());
+    let graph = Picture::of_state("dev", &shop());
     let of = |name: &str| {
         graph
             .nodes()
@@ -123,7 +123,7 @@ fn a_state_has_parents_before_children_and_dependencies_as_places() {
 
 #[test]
 fn no_form_of_a_graph_has_a_secret() {
-    let graph = ResourceGraph::of_state("dev", &shop());
+    let graph = Picture::of_state("dev", &shop());
     let values: Vec<_> = graph
         .node(&urn("b"))
         .unwrap()
@@ -153,7 +153,7 @@ fn steps_name_what_happens_and_list_what_changes() {
         step(StepOp::Create, None, Some(state("c", Some("group"), &["b"]))),
         step(StepOp::Delete, Some(state("gone", Some("stack"), &[])), None),
     ];
-    let graph = ResourceGraph::of_steps("Preview".to_owned(), &shop(), &steps, true, &Redactor::new());
+    let graph = Picture::of_steps("Preview".to_owned(), &shop(), &steps, true, &Redactor::new());
     assert_eq!(
         ops(&graph),
         [
@@ -200,7 +200,7 @@ fn the_steps_of_a_replacement_are_one_node_and_a_failure_is_shown() {
     ];
     let redactor = Redactor::new();
     redactor.learn([SECRET]);
-    let graph = ResourceGraph::of_steps("Update".to_owned(), &shop(), &steps, false, &redactor);
+    let graph = Picture::of_steps("Update".to_owned(), &shop(), &steps, false, &redactor);
     let node = graph.node(&urn("a")).unwrap();
     assert_eq!(
         (node.op, node.failure.as_deref()),
@@ -212,7 +212,7 @@ fn the_steps_of_a_replacement_are_one_node_and_a_failure_is_shown() {
 fn texts_of_a_resource_end_no_element_of_the_page() {
     let mut odd = state("</script><script>alert(1)", Some("stack"), &[]);
     odd.inputs.insert("text", "<!--{{script}}".into());
-    let page = ResourceGraph::of_state("<b>\"dev\"", &snapshot(vec![odd])).to_html();
+    let page = Picture::of_state("<b>\"dev\"", &snapshot(vec![odd])).to_html();
     assert!(!page.contains("</script><script>alert") && !page.contains("<!--{{script}}"));
     assert!(page.contains("<title>&lt;b&gt;&quot;dev&quot;</title>"));
     assert_eq!(page.matches("<script").count(), 3);
@@ -220,7 +220,7 @@ fn texts_of_a_resource_end_no_element_of_the_page() {
 
 #[test]
 fn a_page_makes_no_request() {
-    let page = ResourceGraph::of_state("dev", &shop()).to_html();
+    let page = Picture::of_state("dev", &shop()).to_html();
     let (page, library) = page.split_once("!function").unwrap();
     assert!(page.contains("default-src 'none'"));
     assert!(!page.contains("src=\"") && !page.contains("href=\"") && !library.contains("@import"));
@@ -232,7 +232,7 @@ fn text_forms_group_components_and_escape_names() {
     odd.inputs = crate::property::PropertyMap::new();
     let mut shop = shop();
     shop.resources.push(Arc::new(odd));
-    let graph = ResourceGraph::of_state("dev", &shop);
+    let graph = Picture::of_state("dev", &shop);
     assert_eq!(
         graph.to_mermaid(),
         "flowchart LR\n  n1[\"a<br/><small>files:index:File</small>\"]\n  subgraph n2[\"group (files:index:File)\"]\n    \
@@ -261,7 +261,7 @@ fn parents_that_form_a_circle_and_absent_ones_are_left_out() {
         state("b", Some("a"), &["b"]),
         state("c", Some("absent"), &["absent"]),
     ];
-    let graph = ResourceGraph::of_state("dev", &snapshot(states));
+    let graph = Picture::of_state("dev", &snapshot(states));
     assert_eq!(graph.len(), 3);
     for (at, node) in graph.nodes().iter().enumerate() {
         assert!(node.parent.is_none_or(|parent| parent < at) && node.depends_on.is_empty());

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{GraphNode, ResourceGraph};
+use super::{Picture, PictureNode};
 
 /// The fill and line colours of each operation, for both formats.
 const COLOURS: &[(&str, &str, &str)] = &[
@@ -16,7 +16,7 @@ const COLOURS: &[(&str, &str, &str)] = &[
     ("discard", "#eaeef2", "#57606a"),
 ];
 
-impl ResourceGraph {
+impl Picture {
     /// Returns the graph as a [Mermaid](https://mermaid.js.org) flowchart: a subgraph for each component, an arrow from each
     /// dependency to what depends on it, and a class for each operation.
     #[must_use]
@@ -72,7 +72,7 @@ impl ResourceGraph {
     }
 
     /// The stack itself and the providers that the engine made are left out.
-    fn shown(&self) -> impl Iterator<Item = (usize, &GraphNode)> {
+    fn shown(&self) -> impl Iterator<Item = (usize, &PictureNode)> {
         self.nodes.iter().enumerate().filter(|(at, _)| self.is_shown(*at))
     }
 
@@ -101,15 +101,15 @@ impl ResourceGraph {
 
 /// A format of nodes and groups.
 trait Format {
-    fn node(&self, text: &mut String, depth: usize, at: usize, node: &GraphNode);
-    fn open(&self, text: &mut String, depth: usize, at: usize, node: &GraphNode);
+    fn node(&self, text: &mut String, depth: usize, at: usize, node: &PictureNode);
+    fn open(&self, text: &mut String, depth: usize, at: usize, node: &PictureNode);
     fn close(&self, text: &mut String, depth: usize);
 }
 
 struct Mermaid;
 
 impl Format for Mermaid {
-    fn node(&self, text: &mut String, depth: usize, at: usize, node: &GraphNode) {
+    fn node(&self, text: &mut String, depth: usize, at: usize, node: &PictureNode) {
         let label = format!(
             "{}<br/><small>{}</small>",
             escaped(&label(node)),
@@ -118,7 +118,7 @@ impl Format for Mermaid {
         line(text, depth, format_args!("n{at}[\"{label}\"]"));
     }
 
-    fn open(&self, text: &mut String, depth: usize, at: usize, node: &GraphNode) {
+    fn open(&self, text: &mut String, depth: usize, at: usize, node: &PictureNode) {
         let label = format!("{} ({})", label(node), node.resource_type);
         line(
             text,
@@ -135,7 +135,7 @@ impl Format for Mermaid {
 struct Dot;
 
 impl Format for Dot {
-    fn node(&self, text: &mut String, depth: usize, at: usize, node: &GraphNode) {
+    fn node(&self, text: &mut String, depth: usize, at: usize, node: &PictureNode) {
         let label = quoted(&format!("{}\n{}", label(node), node.resource_type));
         let colour = COLOURS.iter().find(|(op, ..)| *op == node.op);
         let colour = colour.map(|(_, fill, stroke)| format!(", fillcolor=\"{fill}\", color=\"{stroke}\""));
@@ -146,7 +146,7 @@ impl Format for Dot {
         );
     }
 
-    fn open(&self, text: &mut String, depth: usize, at: usize, node: &GraphNode) {
+    fn open(&self, text: &mut String, depth: usize, at: usize, node: &PictureNode) {
         line(text, depth, format_args!("subgraph cluster_n{at} {{"));
         let label = quoted(&format!("{} ({})", label(node), node.resource_type));
         line(text, depth + 1, format_args!("label={label};"));
@@ -159,13 +159,13 @@ impl Format for Dot {
 
 /// The shown nodes below each other.
 struct Outline<'a> {
-    graph: &'a ResourceGraph,
+    graph: &'a Picture,
     children: Vec<Vec<usize>>,
     roots: Vec<usize>,
 }
 
 impl<'a> Outline<'a> {
-    fn new(graph: &'a ResourceGraph) -> Self {
+    fn new(graph: &'a Picture) -> Self {
         let mut outline = Self {
             graph,
             children: vec![Vec::new(); graph.len()],
@@ -216,7 +216,7 @@ impl<'a> Outline<'a> {
 }
 
 /// The name with the sign of the operation.
-fn label(node: &GraphNode) -> String {
+fn label(node: &PictureNode) -> String {
     let sign = match node.op {
         _ if node.failure.is_some() => "! ",
         "create" => "+ ",

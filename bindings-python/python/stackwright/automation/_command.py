@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import threading
 import weakref
 from collections.abc import Mapping
@@ -25,6 +26,9 @@ from ._inline import RunsInline, event_listener, prepared
 __all__ = ["Command", "default_command"]
 
 _VERSION: Final = VersionInfo.parse(NativeCommand.version())
+
+_LINE_END: Final = re.compile("\r\n|[\r\n]")
+"""What ends a line of the executable's output, as text files have it; ``str.splitlines`` splits at further characters."""
 
 _FUNCTION_THREADS: Final = 64
 """How many functions of programs, such as hooks, run at once when many are called."""
@@ -93,7 +97,7 @@ class Command(RunsInline, PulumiCommand):
                 if on_event is not None:
                     on_event(text)
                 return
-            for line in text.splitlines():
+            for line in _LINE_END.split(text.removesuffix("\n")) if text else ():
                 stripped = line.rstrip()
                 streams[stream].append(stripped)
                 listener = listeners[stream]
