@@ -339,3 +339,12 @@ __all__ = [
     "to_json",
     "unwrap",
 ]
+
+
+def __getattr__(name: str) -> object:
+    # Imported when it is used: it has a thread of its own.
+    if name == "sync":
+        import importlib
+
+        return importlib.import_module(".sync", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
