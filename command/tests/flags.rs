@@ -152,6 +152,28 @@ async fn unchanged_resources_and_halves_of_replacements_are_listed_on_request() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operation_is_drawn_into_a_file_and_a_file_that_cannot_be_written_is_named() {
+    let shop = Shop::new(command()).await;
+    for (line, title) in [
+        ("preview --client=host --html plan.html", "Preview of shop/dev"),
+        ("up --yes --client=host --html plan.html", "Update of shop/dev"),
+    ] {
+        assert_eq!(shop.run(line, Some(notes("one"))).await.code, 0);
+        let page = std::fs::read_to_string(shop.path("plan.html")).unwrap();
+        assert!(page.contains(&format!("<title>{title}</title>")) && page.contains("\"op\":\"create\""));
+        assert!(!page.contains("hush"));
+    }
+    let line = "preview --client=host --html absent/plan.html";
+    let preview = shop.run(line, Some(notes("one"))).await;
+    assert_ne!(preview.code, 0);
+    assert!(
+        preview.stderr.contains("could not write absent/plan.html: "),
+        "{}",
+        preview.stderr
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn secrets_are_shown_to_readers_on_request_and_never_in_documents() {
     let shop = Shop::new(command()).await;
     for (flags, shown) in [

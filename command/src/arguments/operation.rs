@@ -55,6 +55,9 @@ pub(crate) struct Display {
     /// Shows the changes of properties.
     #[arg(long)]
     pub(crate) diff: bool,
+    /// Writes the resources, with what happens to them, as an HTML page into this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<String>,
     /// Shows messages for debugging.
     #[arg(long, short)]
     pub(crate) debug: bool,

@@ -21,6 +21,7 @@ use crate::{
     failure::{Failure, Result},
     invocation::Invocation,
     running::{Place, Running},
+    text,
 };
 
 /// The time between two drawings of a tree.
@@ -122,12 +123,23 @@ impl Runner<'_> {
                 self.invocation.write(&changes);
             }
         }
+        let drawn = self.draw(&result);
         match &result.error {
-            None => Ok(result),
+            None => drawn.map(|()| result),
             Some(_) if result.outcome == OperationOutcome::Canceled => Err(Failure::canceled()),
             Some(_) if has_errors => Err(Failure::reported()),
             Some(error) => Err(error.clone().into()),
         }
+    }
+
+    /// Writes the page of an operation where the command line names a file.
+    fn draw(&self, result: &OperationResult) -> Result {
+        let Some(file) = &self.display.html else {
+            return Ok(());
+        };
+        let page = result.picture().to_html();
+        std::fs::write(self.invocation.path(file), page)
+            .map_err(|error| Failure::new(format!("could not write {file}: {}", text::reason(&error))))
     }
 
     /// Ends the event log.
