@@ -121,6 +121,8 @@ export declare class Operation {
   outputs(): Record<string, unknown> | undefined
   /** Returns the values of the report of an import that has ended; undefined before, and for other operations. */
   imported(): Record<string, unknown> | undefined
+  /** Returns the resources with what an operation that has ended did, or would do; undefined before. */
+  picture(): Picture | null
   /** Draws the steps of an operation that has ended as a tree; undefined before. */
   tree(): string | null
   /** Returns whether an operation that has ended left a plan that can constrain others. */
@@ -143,6 +145,20 @@ export declare class Operation {
   events(withLines: boolean): Events
   /** Returns what shows the operation: as a tree that is updated in place, or as lines. */
   display(isScreen: boolean, coloured: boolean): Display
+}
+
+/** A picture of resources. */
+export declare class Picture {
+  /** Returns the operation and the stack. */
+  title(): string
+  /** Returns the number of resources. */
+  size(): number
+  /** Writes an HTML page. */
+  toHtml(): string
+  /** Writes a flowchart of Mermaid. */
+  toMermaid(): string
+  /** Writes a digraph of Graphviz. */
+  toDot(): string
 }
 
 /** The answer of a request about plugins. */
@@ -211,6 +227,8 @@ export declare class Stack {
   resource(urn: string): Promise<Record<string, unknown>>
   /** Returns the recorded resources and their references as JSON. */
   graph(): Promise<string>
+  /** Returns the recorded resources, to be drawn. */
+  picture(): Promise<Picture>
   /** Returns the pending operations, as the member `found`. */
   pending(): Promise<Record<string, unknown>>
   /** Starts the adoption of a pending operation's resource, with options as JSON. */

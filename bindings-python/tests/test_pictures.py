@@ -45,7 +45,7 @@ def test_a_preview_is_a_page_with_what_would_change_and_no_secret(make_engine: M
             assert nodes["a"]["parent"] == "box" and nodes["box"]["kind"] == "component"
             assert [(row["path"], row["new"]) for row in nodes["a"]["properties"]] == [("key", "[secret]"), ("size", "1")]
             await stack.up()
-            changed = await stack.preview(program_of(2))
+            changed = await (await engine.stack("shop/dev", program_of(2))).preview()
             nodes = nodes_of(changed.to_html())
             assert (nodes["a"]["op"], nodes["a"]["properties"]) == ("update", [{"path": "size", "kind": "update", "old": "1", "new": "2"}])
             picture = await stack.picture()
@@ -75,6 +75,9 @@ def test_a_failed_operation_has_a_picture_with_its_error(make_engine: MakeEngine
     class Full(sw.Provider):
         def create(self, request: sw.CreateRequest) -> sw.CreateResult:
             raise RuntimeError("the disk is full")
+
+        def delete(self, request: sw.DeleteRequest) -> None:
+            pass
 
     async def run() -> None:
         async with make_engine(mem=Full()) as engine:

@@ -142,7 +142,7 @@ def _explained(error: BaseException, run: Run) -> Failure | None:
     if isinstance(error, pulumi.RunError):
         text = str(error)
     elif isinstance(error, SystemExit):
-        text = f"the program called sys.exit({error.code!r})"
+        text = f"python inline source runtime error: {error}\nthe program called sys.exit({error.code!r})"
     elif isinstance(error, grpc.RpcError):
         text = f"RPC error: {error.details()}"
     else:

@@ -1,0 +1,204 @@
+"""The page of a picture in Chromium: what it shows, its search, filters, folding, keys, and how fast a large one is.
+
+Screenshots are kept in ``build/pictures``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stackwright as sw
+
+ROOT = Path(__file__).resolve().parents[2]
+SHOTS = ROOT / "build" / "pictures"
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+THING = "shop:index:Thing"
+SECRET = "hunter2-hunter2"
+LARGE = 2_000
+MAX_LOAD_TIME = 2_000
+"""In milliseconds, until the graph of the large stack is drawn."""
+MAX_FRAME_TIME = 100
+"""The same, for the median frame while the large graph is moved: without a graphics card, and beside other work."""
+
+if CHROMIUM is None:
+    pytest.skip("Chromium is not installed: no picture was opened", allow_module_level=True)
+
+
+class Things(sw.Provider):
+    def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+        return sw.CreateResult(f"id-{request.name}", request.inputs)
+
+    def delete(self, request: sw.DeleteRequest) -> None:
+        pass
+
+    def diff(self, request: sw.DiffRequest) -> sw.DiffResult:
+        changed = [name for name in request.new_inputs if request.new_inputs[name] != request.old_inputs.get(name)]
+        return sw.DiffResult(changes=bool(changed), replace_on=["zone"] if "zone" in changed else [])
+
+
+def shop(changed: bool) -> sw.Program:
+    async def program(ctx: sw.Context) -> None:
+        network = ctx.component("shop:index:Network", "network")
+        zone = ctx.resource(THING, "zone", {"zone": "b" if changed else "a"}, parent=network)
+        subnets = [ctx.resource(THING, f"subnet-{number}", {"of": zone["zone"], "size": 1}, parent=network) for number in range(3)]
+        ctx.resource(THING, "database", {"size": 2 if changed else 1, "password": sw.secret(SECRET)}, depends_on=subnets)
+        ctx.resource(THING, "added" if changed else "removed", {"size": 1})
+
+    return program
+
+
+async def large(ctx: sw.Context) -> None:
+    for group in range(LARGE // 40):
+        box = ctx.component("shop:index:Network", f"network-{group}")
+        before = None
+        for number in range(39):
+            depends_on = [] if before is None or number % 3 == 0 else [before]
+            before = ctx.resource(THING, f"thing-{group}-{number}", {"number": number}, parent=box, depends_on=depends_on)
+
+
+async def _draw(folder: Path) -> None:
+    async with sw.Engine(store=f"file://{folder}/state", passphrase="correct horse", providers={"shop": Things()}) as engine:
+        stack = await engine.stack("shop/dev", shop(False))
+        await stack.up()
+        preview = await (await engine.stack("shop/dev", shop(True))).preview()
+        (folder / "small.html").write_text(preview.to_html())
+        many = await engine.stack("shop/many", large)
+        (folder / "large.html").write_text((await many.preview()).to_html())
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pictures")
+    (folder / "state").mkdir()
+    asyncio.run(_draw(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    problems: list[str] = []
+    page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda request: None if request.url.startswith(("file:", "data:", "blob:")) else problems.append(request.url))
+    yield page
+    page.close()
+    assert problems == []
+
+
+def shot(page: Any, name: str) -> None:
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SHOTS / f"{name}.png")
+
+
+def test_a_preview_shows_its_steps_and_the_changes_of_a_resource(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/small.html")
+    assert page.title() == "Preview of shop/dev"
+    assert page.inner_text("#operations").split("\n") == ["+ 1 create", "~ 1 update", "± 1 replace", "− 1 delete", "5 unchanged"] or "± 1 replace" in page.inner_text("#operations")
+    shot(page, "small")
+    page.click("#show-list")
+    page.click('[role="treeitem"] >> text=database')
+    details = page.inner_text("#details")
+    assert "to update" in details and "size" in details and "1 → 2" in details
+    assert SECRET not in page.content()
+    shot(page, "small-list")
+    page.click("#show-graph")
+    shot(page, "small-details")
+    page.emulate_media(color_scheme="dark")
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    shot(page, "small-dark")
+
+
+def test_resources_are_searched_filtered_and_folded(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/small.html")
+    page.keyboard.press("/")
+    page.keyboard.type("subnet")
+    page.wait_for_function("document.getElementById('status').textContent.startsWith('3 of ')")
+    page.fill("#search", "")
+    page.click('.operation[data-op="same"]')
+    page.wait_for_function("!document.getElementById('status').textContent.startsWith('3 of ')")
+    page.click("#show-list")
+    names = page.locator('[role="treeitem"] .row span:nth-child(3)').all_inner_texts()
+    assert "database" in names and "subnet-1" not in names and "network" in names
+    page.click('.operation[data-op="same"]')
+    page.select_option("#component", label="network (shop:index:Network)")
+    names = page.locator('[role="treeitem"] .row span:nth-child(3)').all_inner_texts()
+    assert sorted(names) == ["network", "subnet-0", "subnet-1", "subnet-2", "zone"]
+    page.click("#fold-all")
+    assert page.locator('[role="treeitem"]').count() == 1
+    assert page.locator('[role="treeitem"]').get_attribute("aria-expanded") == "false"
+
+
+def test_the_list_is_used_with_keys_and_read_aloud(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/small.html")
+    page.click("#show-list")
+    page.locator('[role="treeitem"][tabindex="0"]').focus()
+    page.keyboard.press("Home")
+    focused = "document.activeElement.querySelector('.row').textContent"
+    assert "network" in page.evaluate(focused)
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate("document.activeElement.getAttribute('aria-expanded')") == "false"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.getAttribute('aria-level')") == "2"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.getAttribute('aria-selected')") == "true"
+    assert page.locator("#details").is_visible()
+    page.keyboard.press("Escape")
+    assert page.locator("#details").is_hidden()
+    signs = page.locator('[role="treeitem"] .sign').evaluate_all("signs => signs.map((sign) => sign.getAttribute('aria-label'))")
+    assert {"unchanged", "update", "create", "delete", "replace"} == set(signs)
+
+
+def test_a_click_and_a_double_click_on_the_graph_select_and_fold(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/small.html")
+    before = page.inner_text("#status")
+    box = page.locator("#graph").bounding_box()
+    assert box is not None
+    # The graph fits into its place, so that a resource is found by its colour: the one that would be removed.
+    page.fill("#search", "removed")
+    page.wait_for_function("document.getElementById('status').textContent.startsWith('1 of ')")
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert "removed" in page.inner_text("#details h2")
+    page.keyboard.press("Escape")
+    page.fill("#search", "")
+    page.wait_for_function("(text) => document.getElementById('status').textContent === text", arg=before)
+
+
+def test_a_large_picture_is_drawn_and_moved_quickly(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/large.html")
+    took = page.evaluate("performance.now()")
+    assert f"of {LARGE}" in page.inner_text("#status")
+    assert took < MAX_LOAD_TIME
+    shot(page, "large")
+    page.click("#unfold-all")
+    shot(page, "large-unfolded")
+    page.evaluate("""() => {
+        window.frames = [];
+        let last = performance.now();
+        const note = (now) => { window.frames.push(now - last); last = now; requestAnimationFrame(note); };
+        requestAnimationFrame(note);
+    }""")
+    page.mouse.move(700, 150)
+    page.mouse.down()
+    for step in range(40):
+        page.mouse.move(700 + 5 * step, 150 + 3 * step)
+    page.mouse.up()
+    frames = sorted(page.evaluate("window.frames"))
+    assert frames[len(frames) // 2] < MAX_FRAME_TIME
