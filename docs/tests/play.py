@@ -89,6 +89,10 @@ class Player:
             "PYTHONDONTWRITEBYTECODE": "1",
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "NO_COLOR": "1",
+            # What is downloaded is kept, although each page has a home of its own.
+            "PIP_CACHE_DIR": str(Path.home() / ".cache" / "pip"),
+            "npm_config_cache": str(Path.home() / ".npm"),
+            "npm_config_prefer_offline": "true",
         }
         self.number = 0
 
