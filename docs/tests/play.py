@@ -19,6 +19,9 @@ from blocks import ROOT, RUN, Block, output_matches
 DEADLINE = 120
 """How long one block may run, in seconds."""
 
+STUBS = Path(__file__).resolve().with_name("stubs")
+"""Parts of packages whose services are elsewhere: boto3 and azure.identity, and for Node the client of AWS KMS."""
+
 _MAKE = """\
 #!/bin/sh
 # Checks the targets; nothing is built.
@@ -75,6 +78,7 @@ class Player:
         paths = {"cargo": shutil.which("cargo"), "rustfmt": shutil.which("rustfmt"), "root": ROOT, "home": Path.home()}
         cargo.write_text(_CARGO.format(toolchain=toolchain[1], **{name: shlex.quote(str(path)) for name, path in paths.items()}))
         cargo.chmod(0o755)
+        (modules / "@aws-sdk").symlink_to(STUBS / "node" / "@aws-sdk")
         make = self.programs / "make"
         make.write_text(_MAKE.format(make=shutil.which("make"), root=shlex.quote(str(ROOT))))
         make.chmod(0o755)
@@ -86,6 +90,7 @@ class Player:
             **kept,
             "HOME": str(self.home),
             "PATH": path,
+            "PYTHONPATH": os.pathsep.join([str(STUBS), str(ROOT / "examples" / "python")]),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "NO_COLOR": "1",
