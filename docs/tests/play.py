@@ -82,7 +82,9 @@ class Player:
         make = self.programs / "make"
         make.write_text(_MAKE.format(make=shutil.which("make"), root=shlex.quote(str(ROOT))))
         make.chmod(0o755)
-        (self.programs / "python").symlink_to(sys.executable)
+        python = self.programs / "python"
+        python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
+        python.chmod(0o755)
         self.folder = self.work
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PULUMI_", "AWS_", "STACKWRIGHT_TEST_"))}
         path = os.pathsep.join([str(self.programs), str(Path(shutil.which("node") or "").parent), "/usr/local/bin", "/usr/bin", "/bin"])
