@@ -68,8 +68,11 @@ export declare class Command {
 
 /** A running invocation. */
 export declare class CommandRun {
-  /** Waits for the next output. That with the exit code is the last one. */
-  next(): Promise<CommandOutput>
+  /**
+   * Waits for more output, and answers with all there is: a flat list of `stream, text`, of which the last pair of a run is `end` and the
+   * exit code.
+   */
+  next(call: number): void
   /** Cancels the operation: running steps complete. A second call abandons the running calls of providers. */
   cancel(): void
 }
@@ -239,22 +242,12 @@ export declare class StackConfig {}
  */
 export declare function checkOptions(of: string, options: string, owner: string): void
 
-/** What a running invocation writes, or its end. */
-export interface CommandOutput {
-  /** Whole lines; left out at the end. */
-  text?: string
-  /** What the text belongs to: `stdout`, `stderr`, or the log of `event`s. */
-  stream: string
-  /** The exit code, at the end. */
-  code?: number
-}
-
 /** Where an invocation runs. */
 export interface CommandPlace {
   /** The working directory. */
   directory: string
-  /** The variables, of which it sees no others. */
-  environment: Record<string, string>
+  /** The variables, of which it sees no others: an object, as JSON. */
+  environment: string
   /** What it reads from standard input. */
   input?: string
   /** Whether it also writes the events of its event log. */

@@ -40,6 +40,9 @@ type CallBody = (
     method: (...given: unknown[]) => unknown,
 ) => Promise<unknown>;
 
+/** The longest time that a timer can have, in milliseconds. */
+const MAX_DELAY = 2 ** 31 - 1;
+
 /** The places of one message in the list that the native side gives. */
 const STRIDE = 4;
 const enum Tag {
@@ -107,6 +110,9 @@ export class Bridge {
     #flushing = false;
     #nextCall = 0;
     #nextProgram = 0;
+    /** What keeps Node alive while `#held` is not 0: the wake function does not. */
+    #alive: NodeJS.Timeout | undefined;
+    #held = 0;
 
     /** `callBody` runs the methods of providers that get a context. */
     constructor(private readonly callBody?: CallBody) {
@@ -195,7 +201,21 @@ export class Bridge {
         }
     }
 
-    /** The same with a promise. */
+    /** Keeps Node alive until {@link release} is called as often. */
+    hold(): void {
+        this.#held++;
+        this.#alive ??= setInterval(() => undefined, MAX_DELAY);
+    }
+
+    release(): void {
+        this.#held--;
+        if (this.#held === 0) {
+            clearInterval(this.#alive);
+            this.#alive = undefined;
+        }
+    }
+
+    /** Does what {@link call} does, with a promise. */
     request<T>(send: (call: number) => void): Promise<T> {
         return new Promise<T>((resolve, reject) => {
             this.call(send, (error, value) => (error === undefined ? resolve(value as T) : reject(error)));

@@ -1,8 +1,8 @@
 //! The reference engine's command as an object of the façade, which takes what an invocation writes piece by piece.
 
 use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use napi::Result;
@@ -13,13 +13,10 @@ use stackwright::{
     runtime::in_place,
 };
 use stackwright_command::{Cancellation, Invocation, Output};
-use tokio::{
-    runtime::Handle,
-    sync::{Mutex, Semaphore, mpsc},
-};
+use tokio::{runtime::Handle, sync::Semaphore};
 
 use crate::{
-    bridge::{Bridge, Shared},
+    bridge::{Answer, Bridge, CommandOutput, Message, Shared},
     engine::Engine,
     errors,
     host::JsHost,
@@ -33,15 +30,66 @@ pub fn run_command(arguments: Vec<String>) -> i32 {
     stackwright_cli::run(arguments.into_iter().map(Into::into))
 }
 
-/// What a running invocation writes, or its end.
-#[napi(object)]
-pub struct CommandOutput {
-    /// Whole lines; left out at the end.
-    pub text: Option<String>,
-    /// What the text belongs to: `stdout`, `stderr`, or the log of `event`s.
-    pub stream: String,
-    /// The exit code, at the end.
-    pub code: Option<i32>,
+/// The output of an invocation that JavaScript has not taken.
+struct Outputs {
+    shared: Arc<Shared>,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    outputs: Vec<CommandOutput>,
+    /// The call that waits for more.
+    call: Option<u32>,
+    ended: bool,
+}
+
+impl Outputs {
+    /// Adds output, and hands it over when JavaScript waits for it.
+    fn write(&self, output: CommandOutput) {
+        let mut waiting = self.lock();
+        waiting.ended |= matches!(output, CommandOutput::End(_));
+        waiting.outputs.push(output);
+        if let Some(call) = waiting.call.take() {
+            self.answer(call, &mut waiting);
+        }
+    }
+
+    /// Answers a call with what there is, at once or with the next output.
+    fn request(&self, call: u32) {
+        let mut waiting = self.lock();
+        match waiting.outputs.is_empty() && !waiting.ended {
+            true => waiting.call = Some(call),
+            false => self.answer(call, &mut waiting),
+        }
+    }
+
+    fn answer(&self, call: u32, waiting: &mut Waiting) {
+        let answer = match std::mem::take(&mut waiting.outputs) {
+            outputs if outputs.is_empty() => {
+                Answer::Failed(Error::internal("the engine ended before the command"))
+            }
+            outputs => Answer::Outputs(outputs),
+        };
+        self.shared.send(Message::Answer { call, answer });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the output of an invocation that is dropped before its end.
+struct Writer(Arc<Outputs>);
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        let mut waiting = self.0.lock();
+        waiting.ended = true;
+        if let Some(call) = waiting.call.take() {
+            self.0.answer(call, &mut waiting);
+        }
+    }
 }
 
 /// Where an invocation runs.
@@ -49,8 +97,8 @@ pub struct CommandOutput {
 pub struct CommandPlace {
     /// The working directory.
     pub directory: String,
-    /// The variables, of which it sees no others.
-    pub environment: HashMap<String, String>,
+    /// The variables, of which it sees no others: an object, as JSON.
+    pub environment: String,
     /// What it reads from standard input.
     pub input: Option<String>,
     /// Whether it also writes the events of its event log.
@@ -104,7 +152,7 @@ impl Command {
         arguments: Vec<String>,
         place: CommandPlace,
         program: Option<ProgramEntry>,
-    ) -> CommandRun {
+    ) -> Result<CommandRun> {
         let CommandPlace {
             directory,
             environment,
@@ -112,24 +160,27 @@ impl Command {
             events,
             key_service,
         } = place;
-        let key_service = key_service.map(|number| JsHost::new(&self.shared, number) as _);
         // Taken first: the package releases taken objects when they are dropped.
+        let key_service = key_service.map(|number| JsHost::new(&self.shared, number) as _);
         let program = program.map(|program| program.take(&self.shared));
-        let (sender, receiver) = mpsc::unbounded_channel();
+        let environment: BTreeMap<String, String> = serde_json::from_str(&environment).map_err(|error| {
+            let message = format!("the environment of a command is not JSON: {error}");
+            errors::to_napi(&Error::internal(message))
+        })?;
+        let outputs = Arc::new(Outputs {
+            shared: Arc::clone(&self.shared),
+            waiting: Mutex::default(),
+        });
         let cancellation = Cancellation::default();
         let output = |stream: &'static str| -> Output {
-            let sender = sender.clone();
+            let outputs = Arc::clone(&outputs);
             Arc::new(move |text: &str| {
-                // A caller that is gone needs no output.
-                drop(sender.send(CommandOutput {
-                    text: Some(text.to_owned()),
-                    stream: stream.to_owned(),
-                    code: None,
-                }));
+                let text = text.to_owned();
+                outputs.write(CommandOutput::Text { stream, text });
             })
         };
         let invocation = Invocation {
-            environment: environment.into_iter().collect::<BTreeMap<_, _>>(),
+            environment,
             stdout: output("stdout"),
             stderr: output("stderr"),
             events: events.then(|| output("event")),
@@ -140,13 +191,10 @@ impl Command {
             ..Invocation::new(arguments, directory)
         };
         let command = self.command.clone();
+        let writer = Writer(Arc::clone(&outputs));
         let run = async move {
             let code = command.run(invocation).await;
-            drop(sender.send(CommandOutput {
-                text: None,
-                stream: "stdout".to_owned(),
-                code: Some(code),
-            }));
+            writer.0.write(CommandOutput::End(code));
         };
         match COMMAND_THREADS.try_acquire() {
             // One change of threads instead of one for each file.
@@ -159,10 +207,10 @@ impl Command {
             }
             Err(_) => self.shared.spawn(run),
         }
-        CommandRun {
-            receiver: Arc::new(Mutex::new(receiver)),
+        Ok(CommandRun {
+            outputs,
             cancellation,
-        }
+        })
     }
 }
 
@@ -173,17 +221,17 @@ fn handle(shared: &Shared) -> Handle {
 /// A running invocation.
 #[napi]
 pub struct CommandRun {
-    receiver: Arc<Mutex<mpsc::UnboundedReceiver<CommandOutput>>>,
+    outputs: Arc<Outputs>,
     cancellation: Cancellation,
 }
 
 #[napi]
 impl CommandRun {
-    /// Waits for the next output. That with the exit code is the last one.
-    #[napi]
-    pub async fn next(&self) -> Result<CommandOutput> {
-        let received = self.receiver.lock().await.recv().await;
-        received.ok_or_else(|| errors::to_napi(&Error::internal("the engine ended before the command")))
+    /// Waits for more output, and answers with all there is: a flat list of `stream, text`, of which the last pair of a run is `end` and the
+    /// exit code.
+    #[napi(catch_unwind)]
+    pub fn next(&self, call: u32) {
+        self.outputs.request(call);
     }
 
     /// Cancels the operation: running steps complete. A second call abandons the running calls of providers.

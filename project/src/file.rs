@@ -145,9 +145,15 @@ impl SettingsText {
             Err(_) => None,
         };
         let write = || {
+            // One name under the lock: the next write replaces what a killed process has left.
+            let temporary = format!(".{name}.tmp");
+            match fs::remove_file(folder.join(&temporary)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
             let mut file = tempfile::Builder::new()
-                .prefix(&format!(".{name}."))
-                .suffix(".tmp")
+                .prefix(&temporary)
+                .rand_bytes(0)
                 .permissions(mode.clone().unwrap_or(Permissions::from_mode(NEW_FILE_MODE)))
                 .tempfile_in(folder)?;
             file.write_all(text.as_bytes())?;

@@ -94,12 +94,13 @@ export class Command extends Base {
         const program = prepared(this.#bridge, args);
         const place: Native.CommandPlace = {
             directory: resolve(cwd),
-            environment,
+            environment: JSON.stringify(environment),
             events: onEvent !== undefined,
             keyService: this.#bridge.addHost(keyServiceHost(new EnvironmentKeys(environment))),
         };
         const run = this.#native.start(args, input === undefined ? place : { ...place, input }, program);
         const cancel = (): void => run.cancel();
+        this.#bridge.hold();
         signal?.addEventListener("abort", cancel);
         if (signal?.aborted === true) {
             cancel();
@@ -108,25 +109,29 @@ export class Command extends Base {
         let thrown: { error: unknown } | undefined;
         try {
             for (;;) {
-                const { text, stream, code } = await run.next();
-                if (text === undefined) {
-                    return this.#ended(written, code ?? 0, thrown);
-                }
-                if (stream === "event") {
-                    onEvent?.(text);
-                    continue;
-                }
-                written[stream as keyof typeof written] += text;
-                try {
-                    if (thrown === undefined) {
-                        (stream === "stderr" ? onError : onOutput)?.(text);
+                const outputs = await this.#bridge.request<(string | number)[]>((call) => run.next(call));
+                for (let at = 0; at < outputs.length; at += 2) {
+                    const [stream, text] = [outputs[at], outputs[at + 1]];
+                    if (typeof text === "number") {
+                        return this.#ended(written, text, thrown);
                     }
-                } catch (error) {
-                    thrown = { error };
-                    cancel();
+                    if (stream === "event") {
+                        onEvent?.(text!);
+                        continue;
+                    }
+                    written[stream as keyof typeof written] += text;
+                    try {
+                        if (thrown === undefined) {
+                            (stream === "stderr" ? onError : onOutput)?.(text!);
+                        }
+                    } catch (error) {
+                        thrown = { error };
+                        cancel();
+                    }
                 }
             }
         } finally {
+            this.#bridge.release();
             signal?.removeEventListener("abort", cancel);
         }
     }

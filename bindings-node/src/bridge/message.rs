@@ -98,10 +98,20 @@ pub(crate) enum Answer {
         values: PropertyMap,
         dependencies: Vec<String>,
     },
+    /// What an invocation of the command has written.
+    Outputs(Vec<CommandOutput>),
     /// Success without a value.
     Nothing,
     /// Failure.
     Failed(Error),
+}
+
+/// What a running invocation writes, or its end.
+pub(crate) enum CommandOutput {
+    /// Whole lines of `stdout`, `stderr`, or the log of `event`s.
+    Text { stream: &'static str, text: String },
+    /// The exit code.
+    End(i32),
 }
 
 impl Message {
@@ -250,6 +260,18 @@ impl Answer {
                 (tag::ANSWERED, object, nothing)
             }
             Self::Values(values) => (tag::ANSWERED, writer.map(&values)?, nothing),
+            Self::Outputs(outputs) => {
+                let list = scope.array(2 * outputs.len())?;
+                for (index, output) in outputs.iter().enumerate() {
+                    let (stream, value) = match output {
+                        CommandOutput::Text { stream, text } => (*stream, scope.text(text)?),
+                        CommandOutput::End(code) => ("end", scope.number(f64::from(*code))?),
+                    };
+                    scope.set_element(list, 2 * index, scope.text(stream)?)?;
+                    scope.set_element(list, 2 * index + 1, value)?;
+                }
+                (tag::ANSWERED, list, nothing)
+            }
             Self::Nothing => (tag::ANSWERED, nothing, nothing),
             Self::Failed(error) => (tag::FAILED, scope.text(&errors::to_json(&error))?, nothing),
         })

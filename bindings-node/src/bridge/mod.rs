@@ -28,7 +28,7 @@ use stackwright::{Error, ErrorKind, monitor::Monitor};
 use tokio::runtime::Handle;
 
 pub(crate) use hooks::HookNames;
-pub(crate) use message::{Answer, Message, Payload};
+pub(crate) use message::{Answer, CommandOutput, Message, Payload};
 pub(crate) use pending::Pending;
 pub(crate) use run::{Ended, Facts, OpenRun, Run};
 pub use values::Values;

@@ -556,6 +556,15 @@ async fn a_file_that_has_changed_since_it_was_read_is_not_replaced() {
 }
 
 #[tokio::test]
+async fn a_write_replaces_the_temporary_file_that_a_killed_writer_has_left() {
+    let shop = Shop::new(PROJECT, Arc::new(Base64Provider)).await;
+    shop.put(".Pulumi.dev.yaml.tmp", "config: {shop:half: '");
+    shop.set("a", "1").await.unwrap();
+    assert_eq!(shop.text("Pulumi.dev.yaml"), "config:\n  shop:a: \"1\"\n");
+    assert!(!shop.folder.path().join(".Pulumi.dev.yaml.tmp").exists());
+}
+
+#[tokio::test]
 async fn a_folder_that_cannot_be_written_is_an_error_and_the_file_stays() {
     let shop = Shop::new(PROJECT, Arc::new(Base64Provider)).await;
     shop.put("Pulumi.dev.yaml", "config: {}\n");

@@ -5,7 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{CallRule, PACKAGE, PackageScript, RULES_FILE, Rules, Scenario, Statement, StatementKind};
+use super::{
+    CallRule, PACKAGE, PackageScript, RULES_FILE, Rules, Scenario, ScenarioOperation, Statement,
+    StatementKind,
+};
 
 /// Why a scenario cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -90,10 +93,23 @@ fn check(scenario: &Scenario) -> Result<(), String> {
         operation.verb()?;
         check_program(operation.program.as_deref().unwrap_or_default())?;
         check_program(&operation.add)?;
+        check_kill(scenario, operation)?;
     }
     check_served(scenario)?;
     check_project(scenario)?;
     check_beside(scenario)
+}
+
+/// A killed operation has a call that hangs: else it can go on, or end, before the kill arrives.
+fn check_kill(scenario: &Scenario, operation: &ScenarioOperation) -> Result<(), String> {
+    let Some(label) = &operation.kill else {
+        return Ok(());
+    };
+    let of_packages = scenario.packages.values().flat_map(|script| &script.calls);
+    match operation.calls.iter().chain(of_packages).any(|rule| rule.hang) {
+        true => Ok(()),
+        false => Err(format!("the kill at `{label}` needs a call that hangs")),
+    }
 }
 
 /// Actions on a project need one. Files of a project are beside those of a store, which a scenario that is `supplied` does not have.

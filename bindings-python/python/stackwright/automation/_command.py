@@ -17,7 +17,7 @@ from .. import _provider_threads
 from .._json import document_of_options
 from .._stackwright import Command as NativeCommand
 from ..engine import Engine, plugin_settings
-from ..host import describe_key_service
+from ..host import describe_environment_keys
 from ..options import Plugins
 from ..secrets import EnvironmentKeys
 from ._inline import RunsInline, event_listener, prepared
@@ -103,7 +103,7 @@ class Command(RunsInline, PulumiCommand):
         environment = {**os.environ, **additional_env, "PULUMI_AUTOMATION_API": "true"}
         failures: list[BaseException] = []
         program = prepared(args, failures)
-        keys = describe_key_service(EnvironmentKeys(environment))
+        keys = describe_environment_keys(EnvironmentKeys(environment))
         events = on_event is not None
         code = self._native.run(args, os.path.abspath(cwd), environment, stdin, write, program, events, keys)
         result = CommandResult(stdout="\n".join(streams["stdout"]), stderr="\n".join(streams["stderr"]), code=code)

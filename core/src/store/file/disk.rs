@@ -158,28 +158,16 @@ impl Disk {
         {
             self.own().insert(key.to_owned(), stamp(&metadata));
         }
-        self.sync_name(path, Durability::of(key))?;
+        Self::sync_name(&path, Durability::of(key))?;
         Ok(version)
     }
 
     /// Makes the new name of a file, or its removal, durable.
-    fn sync_name(&self, path: PathBuf, durability: Durability) -> Result<()> {
-        if durability == Durability::Now {
-            return sync_folder(&path);
+    fn sync_name(path: &Path, durability: Durability) -> Result<()> {
+        match durability {
+            Durability::Now => sync_folder(path),
+            Durability::Later => Ok(()),
         }
-        drop(self.runtime.spawner.spawn_blocking(move || {
-            let synced = match File::open(&path) {
-                Ok(file) => file.sync_all(),
-                Err(_) => Ok(()),
-            };
-            if let Err(error) = synced
-                .map_err(|error| failure("syncing", &path, error))
-                .and_then(|()| sync_folder(&path))
-            {
-                tracing::debug!(%error, "a lock, or the removal of a note, is not durable");
-            }
-        }));
-        Ok(())
     }
 
     fn create_beside(&self, path: &Path, durability: Durability) -> Result<(Temporary, File)> {
@@ -325,7 +313,7 @@ impl Disk {
         if let Err(error) = sidecar::remove(&path) {
             tracing::debug!(%error, "the sidecar of a removed object remains");
         }
-        self.sync_name(path, Durability::of_removal(key))
+        Self::sync_name(&path, Durability::of_removal(key))
     }
 }
 

@@ -71,7 +71,7 @@ pub(super) fn is_named(file: &File, path: &Path) -> bool {
 pub(super) enum Durability {
     /// Before the change returns.
     Now,
-    /// Soon after.
+    /// When the system writes it back.
     Later,
 }
 
