@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from typing import Any
 
 import griffe
 
 _ROLE = re.compile(r":(?:class|meth|func|attr|data|mod|exc|obj):`~?(?P<target>[^`]+)`")
-_LITERAL = re.compile(r"(?P<text>[^\n]*?)(?P<colon>:?):\n\n(?P<code>(?:(?P<indent> {4,})[^\n]*\n?|\n)+)")
+_LITERAL = re.compile(r"``(?P<text>[^`]+)``")
+_BLOCK = re.compile(r"^(?P<text>[^\n]*?)::\n\n(?P<code>(?: {4,}[^\n]*(?:\n|$)|\n)+)", re.MULTILINE)
 
 
-def _code(found: re.Match[str]) -> str:
+def _fenced(found: re.Match[str]) -> str:
     text = found["text"].rstrip()
-    colon = ":" if text and not text.endswith(".") else ""
-    return f"{text}{colon}\n\n```python\n{griffe_dedent(found['code'])}\n```\n\n"
-
-
-def griffe_dedent(code: str) -> str:
-    lines = code.strip("\n").split("\n")
-    indent = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
-    return "\n".join(line[indent:] for line in lines)
+    colon = ":" if text and not text.endswith((".", ":")) else ""
+    code = textwrap.dedent(found["code"]).strip("\n")
+    return f"{text}{colon}\n\n```python\n{code}\n```\n\n"
 
 
 def converted(text: str) -> str:
     """Returns a docstring in Markdown."""
-    text = re.sub(r"(?m)^(?P<text>[^\n]*?)::\n\n(?P<code>(?: {4,}[^\n]*(?:\n|$)|\n)+)", _code, text)
     text = _ROLE.sub(lambda found: f"`{found['target'].removeprefix('stackwright.')}`", text)
-    return text.replace("``", "`")
+    return _BLOCK.sub(_fenced, _LITERAL.sub(r"`\g<text>`", text))
 
 
 class MarkdownDocstrings(griffe.Extension):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-_COMMENT = re.compile(r"/\*\*\n(?P<comment>(?: \*[^\n]*\n)+?) \*/\n(?P<declaration>(?:[^\n]+\n)+)", re.MULTILINE)
 _PREPROCESSOR = re.compile(r"^#(?:if|ifndef|ifdef|else|endif)\b.*\n?|^typedef (?:enum|int32_t).*\n?|^  : int32_t\n", re.MULTILINE)
 
 SECTIONS = (
@@ -41,6 +40,7 @@ def entries(header: str) -> dict[str, list[tuple[str, str, str]]]:
             if depth == 0 and (lines[begin].startswith("#define") or code.rstrip().endswith(";") and not code.startswith("#")):
                 break
         declaration = _PREPROCESSOR.sub("", "\n".join(lines[begin:stop]) + "\n").strip("\n")
+        declaration = re.sub(r"^(enum \w+)\n \{", r"\1 {", declaration)
         for title, pattern in SECTIONS:
             name = pattern.match(declaration)
             if name is not None:

@@ -24,10 +24,18 @@ GENERATED = ROOT / "build" / "reference"
 _RUST = re.compile(r"^```rust\n.*?^```$", re.MULTILINE | re.DOTALL)
 
 
+_TITLED = re.compile(r"<!-- docs: (?:(?P<output>output)|file=(?P<file>\S+)) -->\n(?P<fence>```\w+)\n")
+
+
+def _titled(block: re.Match[str]) -> str:
+    """Returns the begin of a block with a title: the name of its file, or that it is an output."""
+    return f'{block["fence"]} title="{block["file"] or "output"}"\n'
+
+
 def on_page_markdown(markdown: str, **_: Any) -> str:
     # Lines of a block in Rust that begin with `#` are hidden, as in the pages of rustdoc.
     markdown = _RUST.sub(lambda block: re.sub(r"(?m)^# .*\n", "", block[0]), markdown)
-    return MARKER.sub("", markdown)
+    return MARKER.sub("", _TITLED.sub(_titled, markdown))
 
 
 def on_files(files: Files, config: Any) -> Files:
