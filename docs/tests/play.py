@@ -1,7 +1,8 @@
 """Runs the blocks of a page in a new folder, one after the other, as a reader does.
 
 The folder has the checkout under the name ``stackwright``. Folder and variables of a shell are kept from block to block. What would
-build the library is not built again: ``make`` checks that its targets exist, and ``make install-c`` links what is installed.
+build the library is not built again: ``make`` checks that its targets exist, and ``make install-c`` links what is installed. The wheel and
+the npm package are installed as readers do, and packages of registries are taken from where the tests and the checkout have them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 from blocks import ROOT, RUN, Block, output_matches
@@ -28,10 +30,37 @@ _MAKE = """\
 set -eu
 {make} --dry-run "$@" > /dev/null
 for argument in "$@"; do
-    case $argument in PREFIX=*) mkdir -p "$(dirname "${{argument#PREFIX=}}")" && ln -sfn {root}/build/c "${{argument#PREFIX=}}" ;; esac
+    case $argument in PREFIX={work}/*) mkdir -p "$(dirname "${{argument#PREFIX=}}")" && ln -sfn {root}/build/c "${{argument#PREFIX=}}" ;; esac
 done
 """
 
+
+_PYTHON3 = """\
+#!/bin/sh
+# In a virtual environment, what the tests run with counts as installed, so that nothing is downloaded.
+set -eu
+{python} "$@"
+if [ "$*" = "-m venv venv" ]; then
+    echo {packages} > "$(echo venv/lib/python3.*/site-packages)/tests.pth"
+fi
+"""
+
+_NPM = """\
+#!/bin/sh
+# Installs packages that are files, and links those of the registry to the ones of the checkout.
+set -eu
+for argument; do
+    shift
+    case $argument in
+    @pulumi/*) linked=$argument; test -d {root}/node_modules/$argument ;;
+    *) set -- "$@" "$argument" ;;
+    esac
+done
+{npm} "$@"
+if [ -n "${{linked:-}}" ]; then
+    for module in @pulumi @types typescript; do ln -sfn {root}/node_modules/$module node_modules/$module; done
+fi
+"""
 
 _CARGO = """\
 #!/bin/sh
@@ -78,9 +107,16 @@ class Player:
         paths = {"cargo": shutil.which("cargo"), "rustfmt": shutil.which("rustfmt"), "root": ROOT, "home": Path.home()}
         cargo.write_text(_CARGO.format(toolchain=toolchain[1], **{name: shlex.quote(str(path)) for name, path in paths.items()}))
         cargo.chmod(0o755)
+        python3 = self.programs / "python3"
+        system = Path(sys.base_prefix, "bin", "python3")
+        python3.write_text(_PYTHON3.format(python=shlex.quote(str(system)), packages=shlex.quote(str(self._packages()))))
+        npm = self.programs / "npm"
+        npm.write_text(_NPM.format(root=shlex.quote(str(ROOT)), npm=shlex.quote(str(shutil.which("npm")))))
+        for program in (python3, npm):
+            program.chmod(0o755)
         (modules / "@aws-sdk").symlink_to(STUBS / "node" / "@aws-sdk")
         make = self.programs / "make"
-        make.write_text(_MAKE.format(make=shutil.which("make"), root=shlex.quote(str(ROOT))))
+        make.write_text(_MAKE.format(make=shutil.which("make"), root=shlex.quote(str(ROOT)), work=shlex.quote(str(self.work))))
         make.chmod(0o755)
         python = self.programs / "python"
         python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
@@ -103,6 +139,15 @@ class Player:
         }
         self.number = 0
 
+    def _packages(self) -> Path:
+        """Links the installed packages but this one, whose wheel a page installs."""
+        packages = self.programs / "site-packages"
+        packages.mkdir()
+        for place in Path(sysconfig.get_path("purelib")).iterdir():
+            if not place.name.startswith("stackwright"):
+                (packages / place.name).symlink_to(place)
+        return packages
+
     def play(self, block: Block) -> None:
         """Runs a block, or writes it to its file."""
         self.number += 1
@@ -119,6 +164,8 @@ class Player:
             raise BlockError(f"{block.place}: the output is another one:\n{output}")
 
     def _source(self, block: Block) -> Path:
+        if self.folder.resolve().is_relative_to(ROOT):
+            raise BlockError(f"{block.place}: the block would be run inside the checkout")
         place = self.folder / f"block_{self.number}.{RUN[block.language]}"
         place.write_text(block.program(), encoding="utf-8")
         return place
@@ -168,13 +215,11 @@ class Player:
         return self._run(block, f"./{program.name}")
 
     def _sh(self, block: Block) -> str:
-        source = self._source(block)
+        # Not in the folder of the page: a shell may be in the checkout.
+        source = self.programs / f"block_{self.number}.sh"
         ends = f"trap 'pwd > {shlex.quote(str(self.home / 'folder'))}; env -0 > {shlex.quote(str(self.home / 'variables'))}' EXIT\n"
-        source.write_text(ends + source.read_text(encoding="utf-8"), encoding="utf-8")
-        try:
-            output = self._run(block, "bash", "-euo", "pipefail", source.name)
-        finally:
-            source.unlink()
+        source.write_text(ends + block.program(), encoding="utf-8")
+        output = self._run(block, "bash", "-euo", "pipefail", str(source))
         self.folder = Path((self.home / "folder").read_text().strip())
         pairs = (self.home / "variables").read_text().split("\0")
         self.variables = {name: value for name, _, value in (pair.partition("=") for pair in pairs if pair)}

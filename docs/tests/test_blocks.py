@@ -65,6 +65,14 @@ def test_folder_and_variables_of_a_shell_are_kept(tmp_path: Path) -> None:
         player.play(block)
 
 
+def test_a_block_that_would_write_into_the_checkout_fails_its_page(tmp_path: Path) -> None:
+    player = Player(tmp_path)
+    shell, python = _page("```sh\ncd stackwright\n```\n\n```python\nprint()\n```\n")
+    player.play(shell)
+    with pytest.raises(BlockError, match="inside the checkout"):
+        player.play(python)
+
+
 def test_a_missing_target_of_make_fails_its_page(tmp_path: Path) -> None:
     [block] = _page("```sh\nmake there-is-no-such-target\n```\n")
     with pytest.raises(BlockError, match="there-is-no-such-target"):
@@ -92,7 +100,7 @@ def test_a_page_that_is_not_understood_is_refused(text: str, message: str) -> No
         _page(text)
 
 
-def test_a_page_with_one_dot_sequence_matches_any_text() -> None:
+def test_an_ellipsis_of_an_expected_output_stands_for_any_text() -> None:
     assert output_matches("a … c\n…\nend", "a b c\n1\n2\nend\n")
     assert output_matches("a\n…\nend", "a\nend\n")
     assert not output_matches("a … c", "a b d")

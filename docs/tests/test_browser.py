@@ -73,7 +73,8 @@ def _problems(page: Any, address: str, name: str) -> list[str]:
     listeners = {
         "console": lambda message: problems.append(f"{name}: {message.text}") if message.type == "error" else None,
         "pageerror": lambda error: problems.append(f"{name}: {error}"),
-        "requestfailed": lambda request: problems.append(f"{name}: {request.url} was not loaded"),
+        # What the next page ends is aborted.
+        "requestfailed": lambda request: None if request.failure == "net::ERR_ABORTED" else problems.append(f"{name}: {request.url} was not loaded"),
         "request": lambda request: None if request.url.startswith((address, "data:", "blob:")) else problems.append(f"{name}: {request.url}"),
     }
     for event, listener in listeners.items():
