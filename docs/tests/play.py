@@ -52,13 +52,15 @@ set -eu
 for argument; do
     shift
     case $argument in
-    @pulumi/*) linked=$argument; test -d {root}/node_modules/$argument ;;
+    @pulumi/*|@types/*|typescript*) linked=${{argument%@[0-9]*}}; test -d {root}/node_modules/$linked ;;
     *) set -- "$@" "$argument" ;;
     esac
 done
-{npm} "$@"
+case "$*" in *.tgz*|init*|*test*) {npm} "$@" ;; esac
 if [ -n "${{linked:-}}" ]; then
+    mkdir -p node_modules/.bin
     for module in @pulumi @types typescript; do ln -sfn {root}/node_modules/$module node_modules/$module; done
+    ln -sf ../typescript/bin/tsc node_modules/.bin/tsc
 fi
 """
 

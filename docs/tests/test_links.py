@@ -136,3 +136,12 @@ def test_the_reference_of_c_has_every_function_of_the_header(site: dict[Path, Pa
     functions = set(re.findall(r"^[a-z][\w ]*?\**\s*(sw_\w+)\(", header, re.MULTILINE))
     assert len(functions) > 100
     assert functions <= site[SITE / "reference" / "c.html"].ids
+
+
+def test_pages_that_a_reader_follows_step_by_step_show_all_of_their_code() -> None:
+    hidden = []
+    for page in sorted((ROOT / "docs" / "get-started").glob("*.md")):
+        for block in blocks_of(page.name, page.read_text(encoding="utf-8")):
+            if block.inside or block.before or block.after:
+                hidden.append(block.place)
+    assert hidden == []
