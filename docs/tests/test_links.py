@@ -145,3 +145,14 @@ def test_pages_that_a_reader_follows_step_by_step_show_all_of_their_code() -> No
             if block.inside or block.before or block.after:
                 hidden.append(block.place)
     assert hidden == []
+
+
+def test_the_reference_of_python_has_every_public_name(site: dict[Path, Page]) -> None:
+    package = ROOT / "bindings-python" / "python" / "stackwright"
+    listed = re.search(r"^__all__ = \[(.*?)^\]", (package / "__init__.py").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert listed is not None
+    names = set(re.findall(r'"(\w+)"', listed[1]))
+    pages = [site[path] for path in (SITE / "reference").glob("python*.html")]
+    described = {identifier.rsplit(".", 1)[-1] for page in pages for identifier in page.ids if identifier.startswith("stackwright.")}
+    assert len(names) > 100
+    assert names - described == set()
