@@ -271,8 +271,11 @@ node-reference: node_modules/.package-lock.json
 docs: $(DOCS)/.complete rust-reference node-reference
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
 
+build/site/index.html:
+	$(MAKE) docs
+
 # Blocks run with what is built and installed as users get it: the wheel, the npm package, and the C library below build/c.
-test-docs: docs install-python npm-package c-library
+test-docs: $(DOCS)/.complete build/site/index.html install-python npm-package c-library
 	bindings-c/packaging/install build/c $(BUILT) $(VERSION)
 	$(DOCS)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps build/wheels/*.whl
 	$(DOCS)/bin/python -m pytest -p no:cacheprovider -rs docs/tests

@@ -43,6 +43,9 @@ def _own(page: Path) -> bool:
 @pytest.fixture(scope="module")
 def site() -> dict[Path, Page]:
     assert (SITE / "index.html").is_file(), "the site is not built: make docs"
+    sources = [ROOT / "mkdocs.yml", *(path for path in (ROOT / "docs").glob("**/*.md"))]
+    newest = max(sources, key=lambda path: path.stat().st_mtime)
+    assert newest.stat().st_mtime <= (SITE / "index.html").stat().st_mtime, f"{newest} is newer than the site: make docs"
     return {path: Page(path) for path in SITE.rglob("*.html") if _own(path)}
 
 
