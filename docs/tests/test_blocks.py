@@ -104,3 +104,8 @@ def test_an_ellipsis_of_an_expected_output_stands_for_any_text() -> None:
     assert output_matches("a … c\n…\nend", "a b c\n1\n2\nend\n")
     assert output_matches("a\n…\nend", "a\nend\n")
     assert not output_matches("a … c", "a b d")
+
+
+def test_the_duration_of_a_slow_step_is_not_compared() -> None:
+    assert output_matches(" +   first (notes:index:Note)", " +   first (notes:index:Note)  1 min 2.5 s\n")
+    assert not output_matches(" +   first (notes:index:Note)", " +   first (notes:index:Note) and another\n")
