@@ -24,9 +24,24 @@ class Page(HTMLParser):
         super().__init__()
         self.links: list[str] = []
         self.ids: set[str] = set()
+        self.codes: list[str] = []
+        """The texts of blocks of code."""
+        self._inside: list[str] = []
         self.feed(path.read_text(encoding="utf-8"))
 
+    def handle_endtag(self, tag: str) -> None:
+        if self._inside and self._inside[-1] == tag:
+            self._inside.pop()
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == ["pre", "code"]:
+            self.codes[-1] += data
+
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("pre", "code") and (tag == "pre" or self._inside):
+            self._inside.append(tag)
+            if tag == "code":
+                self.codes.append("")
         for name, value in attrs:
             if value is None:
                 continue
@@ -159,3 +174,20 @@ def test_the_reference_of_python_has_every_public_name(site: dict[Path, Page]) -
     described = {identifier.rsplit(".", 1)[-1] for page in pages for identifier in page.ids if identifier.startswith("stackwright.")}
     assert len(names) > 100
     assert names - described == set()
+
+
+def test_the_site_shows_the_blocks_that_are_run(site: dict[Path, Page]) -> None:
+    missing, compared = [], 0
+    for page in pages():
+        if page.name == "README.md":
+            continue
+        name = page.relative_to(ROOT / "docs")
+        shown = {code.strip("\n") for code in site[SITE / name.with_suffix(".html")].codes}
+        for block in blocks_of(str(name), page.read_text(encoding="utf-8")):
+            text = re.sub(r"(?m)^# .*\n", "", block.text) if block.language == "rust" else block.text
+            for expected in (text, block.output or ""):
+                compared += 1
+                if expected.strip("\n") and expected.strip("\n") not in shown:
+                    missing.append(block.place)
+    assert missing == []
+    assert compared > 200
