@@ -23,7 +23,8 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 PARTS = ("reference/node/", "reference/rust/")
 """Of these, other tools write the pages; their first ones are opened."""
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: no page was opened")
+if CHROMIUM is None:
+    pytest.skip("Chromium is not installed: no page was opened", allow_module_level=True)
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
