@@ -40,6 +40,9 @@ type CallBody = (
     method: (...given: unknown[]) => unknown,
 ) => Promise<unknown>;
 
+/** The timers of Node, where a test of the host replaces them later. */
+const { clearInterval, setInterval } = globalThis;
+
 /** The longest time that a timer can have, in milliseconds. */
 const MAX_DELAY = 2 ** 31 - 1;
 

@@ -5,6 +5,7 @@ export { display, type DisplayOptions, type DisplayStream } from "./display";
 export { Engine, type ConfigValue, type EngineOptions, type StackOptions } from "./engine";
 export { Stack, type AdoptionOptions, type DeleteOptions, type EditOptions, type HistoryEntry, type ImportOptions, type MoveOptions, type ProgramOptions, type RenameOptions, type SelectionOptions } from "./stack";
 export { Project, type ConfigChangeOptions, type ConfigListOptions, type ConfigReadOptions } from "./project";
+export { Picture } from "./picture";
 export { Operation, Result, type Deployment, type OperationOptions, type Outputs, type Plan, type ResourcePlan } from "./operation";
 export {
     type Alias,

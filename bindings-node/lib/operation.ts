@@ -3,6 +3,7 @@ import type { Diagnostic, DroppedOperation, ImportedResource, ImportReport, Oper
 import { awaited, type Facts, fromFacts, fromNative, InvalidInputError, type StackwrightError } from "./errors";
 import { EngineEvent } from "./event";
 import type { Native } from "./native";
+import { Picture } from "./picture";
 import { enter, leave, owned } from "./strays";
 import { attempt, isA, textOf } from "./thrown";
 import type { OutputValue } from "./values";
@@ -177,6 +178,29 @@ export class Result {
             throw new InvalidInputError("the result has no plan: it was asked for none, or is not of a preview");
         }
         return result.#operation;
+    }
+
+    /**
+     * Returns the resources with what was done, or would be, to be drawn. After an operation that failed before it read the state, the picture
+     * is empty.
+     */
+    picture(): Picture {
+        return new Picture(this.#operation.picture()!);
+    }
+
+    /** Returns the picture as one HTML page; see `Picture.toHtml`. */
+    toHtml(): string {
+        return this.picture().toHtml();
+    }
+
+    /** Returns the picture as a flowchart of Mermaid. */
+    toMermaid(): string {
+        return this.picture().toMermaid();
+    }
+
+    /** Returns the picture as a digraph of Graphviz. */
+    toDot(): string {
+        return this.picture().toDot();
     }
 
     /** Draws the steps as a tree. */

@@ -7,6 +7,7 @@ import { isKeyService, type KeyService, requireSecrets, type Secrets, secretsHos
 import { jsonOf, jsonOfMembers, toPlainJson } from "./json";
 import type { Native } from "./native";
 import { type Deployment, Operation, type OperationOptions, type Outputs, type Plan, Result } from "./operation";
+import { Picture } from "./picture";
 import { described, given, refuseUnknown, requireFunction, requireOptions } from "./options";
 import { addPacks, type HostPolicyPack, type Policy, placed } from "./policy";
 import { addProgram, type AnyProgram } from "./program";
@@ -476,6 +477,11 @@ export class Stack {
     /** Returns the recorded resources in the order of their dependencies, with the references between them. */
     async graph(): Promise<ResourceGraph> {
         return JSON.parse(await awaited(() => this.#native.graph())) as ResourceGraph;
+    }
+
+    /** Returns the recorded resources, to be drawn. */
+    async picture(): Promise<Picture> {
+        return new Picture(await awaited(() => this.#native.picture()));
     }
 
     /**

@@ -17,6 +17,7 @@ mod program;
 mod functions;
 mod sdk_functions;
 mod monitor;
+mod picture;
 mod operation;
 mod config_values;
 mod project;

@@ -15,6 +15,7 @@ use tokio::sync::Mutex;
 use crate::{
     bridge::{Shared, Values},
     errors,
+    picture::Picture,
 };
 
 /// The maximum number of events in one batch.
@@ -80,6 +81,12 @@ impl Operation {
             values: binding::import_values(&report),
             shared: Arc::clone(&self.shared),
         })
+    }
+
+    /// Returns the resources with what an operation that has ended did, or would do; undefined before.
+    #[napi(catch_unwind)]
+    pub fn picture(&self) -> Option<Picture> {
+        Some(Picture(self.operation.result()?.picture()))
     }
 
     /// Draws the steps of an operation that has ended as a tree; undefined before.

@@ -20,6 +20,7 @@ use crate::{
     errors,
     host::JsHost,
     operation::Operation,
+    picture::Picture,
     policy::{PackEntry, attach},
     program::ProgramEntry,
 };
@@ -236,6 +237,13 @@ impl Stack {
         let graph = self.stack.graph().await;
         let graph = graph.map_err(|error| errors::to_napi(&error))?;
         Ok(binding::graph_document(&graph).to_string())
+    }
+
+    /// Returns the recorded resources, to be drawn.
+    #[napi]
+    pub async fn picture(&self) -> Result<Picture> {
+        let picture = self.stack.picture().await;
+        picture.map(Picture).map_err(|error| errors::to_napi(&error))
     }
 
     /// Returns the pending operations, as the member `found`.

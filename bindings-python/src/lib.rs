@@ -12,6 +12,7 @@ mod function;
 mod program;
 mod provider;
 mod host;
+mod picture;
 mod operation;
 mod project;
 mod records;
@@ -36,6 +37,7 @@ mod _stackwright {
         function::{Reply, Worker},
         gate::close_gate,
         operation::{Display, Events, Operation, OperationOutcome},
+        picture::Picture,
         program::{Registered, Run, check_options},
         project::Project,
         provider::{

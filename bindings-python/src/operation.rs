@@ -22,6 +22,7 @@ use crate::{
     completions::{Completions, PendingCompletion},
     convert,
     errors::to_exception,
+    picture::Picture,
     runtime::Runtime,
 };
 
@@ -369,6 +370,11 @@ impl OperationOutcome {
     #[getter]
     fn duration(&self) -> f64 {
         self.result.duration.as_secs_f64()
+    }
+
+    /// Returns the resources with what was done, or would be, to be drawn.
+    fn picture(&self, py: Python<'_>) -> Picture {
+        Picture(py.detach(|| self.result.picture()))
     }
 
     /// Draws the steps as a tree.

@@ -17,6 +17,7 @@ use crate::{
     function::HostContext,
     host::{add_packs, python_encryption},
     operation::{Operation, OperationOutcome, analysis_members},
+    picture::Picture,
     program::read_program,
     records,
     runtime::Runtime,
@@ -285,6 +286,18 @@ impl Stack {
             work,
             PendingCompletion::new(completions, callback),
             |py, text| Ok(text.into_pyobject(py)?.into_any().unbind()),
+        )
+    }
+
+    /// Reads the resources to be drawn; `callback(picture, error)` gets them.
+    fn picture(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
+        let stack = self.stack.clone();
+        let work = async move { stack.picture().await };
+        self.runtime.settle(
+            py,
+            work,
+            PendingCompletion::new(completions, callback),
+            |py, picture| Ok(Picture(picture).into_pyobject(py)?.into_any().unbind()),
         )
     }
 

@@ -502,3 +502,39 @@ def test_the_entry_is_that_of_the_project_or_of_its_package(write_node: Write) -
 def test_a_program_that_does_not_exist_is_named(write_node: Write) -> None:
     with pytest.raises(auto.CommandError, match="the program in .*/shop cannot run: .*/shop/dist/index.js does not exist"):
         write_node("", "other.js", '{"main": "dist/index.js"}').up()
+
+
+def test_dynamic_resources_of_a_folder_find_the_packages_of_its_virtual_environment(write: Write, tmp_path: Path) -> None:
+    environment = tmp_path / "shop" / "venv"
+    packages = environment / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    packages.mkdir(parents=True)
+    (environment / "bin").mkdir()
+    (environment / "bin" / "python").symlink_to(sys.executable)
+    (environment / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).parent}\ninclude-system-site-packages = false\n")
+    (packages / "host.pth").write_text("\n".join(folder for folder in sys.path if folder.endswith("site-packages")))
+    (packages / "only_here.py").write_text("NAME = 'from the environment'\n")
+    write("")
+    (tmp_path / "shop" / "Pulumi.yaml").write_text("name: shop\nruntime:\n  name: python\n  options:\n    virtualenv: venv\n")
+    stack = write_program(
+        tmp_path / "shop",
+        "import pulumi\n"
+        "from pulumi.dynamic import CreateResult, Resource, ResourceProvider\n"
+        "class Provider(ResourceProvider):\n"
+        "    def create(self, props):\n"
+        "        import only_here\n"
+        "        return CreateResult('1', {'name': only_here.NAME})\n"
+        "class Named(Resource):\n"
+        "    name: pulumi.Output[str]\n"
+        "pulumi.export('name', Named(Provider(), 'named', {'name': None}).name)\n",
+    )
+    assert stack.up().outputs["name"].value == "from the environment"
+    stack.destroy()
+
+
+def write_program(folder: Path, program: str) -> auto.Stack:
+    """Opens the stack of a folder with a program, over the command of the process."""
+    (folder / "__main__.py").write_text(program)
+    state = folder.parent / "state"
+    state.mkdir(exist_ok=True)
+    variables = {"PULUMI_HOME": str(folder.parent / "home"), "PULUMI_BACKEND_URL": f"file://{state}", "PULUMI_CONFIG_PASSPHRASE": "x"}
+    return auto.create_or_select_stack("dev", work_dir=str(folder), opts=auto.LocalWorkspaceOptions(env_vars=variables))

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -286,3 +289,36 @@ def test_an_operation_that_the_interpreter_leaves_prints_no_panic(tmp_path: Path
     ended = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
     assert ended.returncode == 0, ended.stderr
     assert "panicked" not in ended.stderr
+
+
+def test_a_program_that_ends_the_process_is_named_as_such(open_stack: Open) -> None:
+    def leave() -> None:
+        sys.exit(3)
+
+    with pytest.raises(auto.errors.InlineSourceRuntimeError, match=r"the program called sys.exit\(3\)"):
+        open_stack(program=leave).up()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_stack_of_before_a_fork_works_in_the_child(tmp_path: Path) -> None:
+    opts = auto.LocalWorkspaceOptions(
+        pulumi_home=str(tmp_path / "home"),
+        env_vars={"PULUMI_BACKEND_URL": f"file://{tmp_path}", "PULUMI_CONFIG_PASSPHRASE": "correct horse"},
+    )
+    stack = auto.create_or_select_stack("dev", project_name="shop", program=lambda: pulumi.export("size", 1), opts=opts)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if stack.up().outputs["size"].value == 1 else 2
+        finally:
+            os._exit(code)
+    deadline = time.monotonic() + DEADLINE
+    ended, status = 0, 0
+    while ended == 0 and time.monotonic() < deadline:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        select.select([], [], [], 0.01)
+    if ended == 0:
+        os.kill(child, signal.SIGKILL)
+    assert ended == child and os.waitstatus_to_exitcode(status) == 0
+    assert stack.outputs()["size"].value == 1

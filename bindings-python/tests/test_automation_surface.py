@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import getpass
 import io
+import json
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -427,3 +428,40 @@ def test_stacks_with_the_interface_of_remote_ones_forward_to_this_engine(open_st
     assert stack.destroy(on_output=on_output, on_event=on_event).summary.result == "succeeded"
     ends = [event for event in events if event.cancel_event is not None]
     assert len(ends) == 4 and [line for line in lines if line.startswith("Destroying (dev)")]
+
+
+def test_a_line_ends_only_where_the_executable_ends_one(open_stack: Open) -> None:
+    stack = open_stack()
+    odd = "a\x85b\u2028c\x0bd"
+    stack.set_config("odd", auto.ConfigValue(odd))
+    assert stack.get_config("odd").value == odd
+    stack.set_tag("odd", odd)
+    assert stack.get_tag("odd") == odd
+
+
+def test_a_folder_that_is_not_there_is_named(make_engine: MakeEngine, memory: Memory, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="absent"):
+        auto.LocalWorkspace(work_dir=str(tmp_path / "absent"), pulumi_command=auto.Command(make_engine(mem=memory))).list_stacks()
+
+
+def test_an_import_removes_pending_operations_with_a_warning(open_stack: Open) -> None:
+    stack = open_stack()
+    stack.up()
+    exported = stack.export_stack()
+    record = next(record for record in exported.deployment["resources"] if record["urn"].endswith("::size"))
+    exported.deployment["pending_operations"] = [{"type": "creating", "resource": record}]
+    warned: list[str] = []
+    workspace = local(stack)
+    workspace.pulumi_command.run(
+        ["stack", "import", "--stack", "dev"], workspace.work_dir, {}, on_error=warned.append, stdin=json.dumps(vars(exported)).encode()
+    )
+    assert any(f"removing pending operation 'creating' on '{record['urn']}' from snapshot" in line for line in warned)
+    assert "pending_operations" not in stack.export_stack().deployment
+
+
+def test_the_version_of_a_language_is_not_installed(open_stack: Open, tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: shop\nruntime: python\n")
+    (tmp_path / ".python-version").write_text("3.12\n")
+    workspace = auto.LocalWorkspace(work_dir=str(tmp_path), pulumi_command=local(open_stack()).pulumi_command)
+    with pytest.raises(auto.CommandError, match="does not install the version of the language that `.python-version` names"):
+        workspace.install(no_plugins=True, use_language_version_tools=True)

@@ -149,7 +149,7 @@ impl Command {
     async fn install(&self, invocation: &Invocation, arguments: &InstallArguments) -> Result {
         if !arguments.no_dependencies {
             let found = project_plugins::required_project(invocation)?;
-            dependencies::install(invocation, &found).await?;
+            dependencies::install(invocation, &found, arguments.use_language_version_tools).await?;
         }
         match arguments.no_plugins {
             true => Ok(()),

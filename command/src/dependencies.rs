@@ -22,6 +22,8 @@ use crate::{
 
 /// The packages that an update of the installer itself consists of.
 const INSTALLER: [&str; 3] = ["pip", "setuptools", "wheel"];
+/// The files that name the version of a language.
+const VERSION_FILES: [&str; 3] = [".python-version", ".nvmrc", ".node-version"];
 const REQUIREMENTS: &str = "requirements.txt";
 /// The variable with which `uv` places its virtual environment elsewhere.
 const UV_PLACE: &str = "UV_PROJECT_ENVIRONMENT";
@@ -37,8 +39,21 @@ struct Step {
 }
 
 /// Installs the packages of the project's program.
-pub(crate) async fn install(invocation: &Invocation, found: &FoundProject) -> Result {
+///
+/// # Errors
+/// With `uses_version_tools`, for a folder that names a version of its language: that is not installed.
+pub(crate) async fn install(
+    invocation: &Invocation,
+    found: &FoundProject,
+    uses_version_tools: bool,
+) -> Result {
     let project = ProjectFolder { invocation, found };
+    if uses_version_tools && let Some(file) = VERSION_FILES.iter().find(|file| project.has(file)) {
+        return Err(Failure::new(format!(
+            "`install` does not install the version of the language that `{file}` names: install it with its own tool, and leave out \
+             --use-language-version-tools"
+        )));
+    }
     let steps = match found.file.runtime.name.as_str() {
         "python" => project.python()?,
         "nodejs" => vec![project.node()?],

@@ -107,6 +107,7 @@ mod codegen;
 pub mod moves;
 mod executor;
 pub mod plan;
+pub mod picture;
 mod generator;
 pub mod monitor;
 pub mod program;

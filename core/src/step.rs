@@ -59,6 +59,34 @@ step_ops! {
 }
 
 impl StepOp {
+    /// The name under which a resource with this step is counted.
+    pub(crate) const fn counted_as(self) -> &'static str {
+        match self {
+            Self::CreateReplacement | Self::DeleteReplaced => Self::Replace.name(),
+            Self::ReadReplacement => Self::Read.name(),
+            Self::DiscardReplaced => Self::Discard.name(),
+            Self::RemovePendingReplace => Self::Same.name(),
+            other => other.name(),
+        }
+    }
+
+    /// The weight of a step: among those of a resource, the step of the highest weight stands for all.
+    pub(crate) const fn weight(self) -> u8 {
+        match self {
+            Self::RemovePendingReplace => 0,
+            Self::Refresh => 1,
+            Self::Same => 2,
+            Self::Read => 3,
+            Self::Discard | Self::DiscardReplaced => 4,
+            Self::Delete => 5,
+            Self::DeleteReplaced => 6,
+            Self::Create | Self::Import => 7,
+            Self::Update => 8,
+            Self::CreateReplacement | Self::ImportReplacement | Self::ReadReplacement => 9,
+            Self::Replace => 10,
+        }
+    }
+
     /// Returns the provider's method that the step calls; `None` for a step without a call.
     pub(crate) const fn method(self) -> Option<&'static str> {
         match self {

@@ -132,7 +132,7 @@ impl SettingsText {
         let folder = path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder).map_err(|error| failed(&error))?;
         let lock = File::open(folder).map_err(|error| failed(&error))?;
-        wait_for_lock(&lock, &self.path)?;
+        let is_alone = wait_for_lock(&lock, &self.path)?;
         if Self::read_path(self.path.clone())?.text != self.text {
             return Ok(false);
         }
@@ -145,17 +145,8 @@ impl SettingsText {
             Err(_) => None,
         };
         let write = || {
-            // One name under the lock: the next write replaces what a killed process has left.
-            let temporary = format!(".{name}.tmp");
-            match fs::remove_file(folder.join(&temporary)) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            let mut file = tempfile::Builder::new()
-                .prefix(&temporary)
-                .rand_bytes(0)
-                .permissions(mode.clone().unwrap_or(Permissions::from_mode(NEW_FILE_MODE)))
-                .tempfile_in(folder)?;
+            let permissions = mode.clone().unwrap_or(Permissions::from_mode(NEW_FILE_MODE));
+            let mut file = create_beside(folder, name, permissions, is_alone)?;
             file.write_all(text.as_bytes())?;
             if let Some(mode) = mode {
                 file.as_file().set_permissions(mode)?;
@@ -170,6 +161,26 @@ impl SettingsText {
         write().map_err(|error| failed(&error))?;
         Ok(true)
     }
+}
+
+/// Creates the temporary file of a write. A writer that is alone has one name, so that the next write replaces what a killed process has left;
+/// without locks, which some network file systems do not have, each writer has a name of its own.
+fn create_beside(
+    folder: &Path,
+    name: &str,
+    permissions: Permissions,
+    is_alone: bool,
+) -> std::io::Result<tempfile::NamedTempFile> {
+    let temporary = format!(".{name}.tmp");
+    let mut builder = tempfile::Builder::new();
+    builder.permissions(permissions).prefix(&temporary);
+    if is_alone {
+        match fs::remove_file(folder.join(&temporary)) {
+            Err(error) if !is_absent(&error) => return Err(error),
+            _ => builder.rand_bytes(0),
+        };
+    }
+    builder.tempfile_in(folder)
 }
 
 impl SettingsText {
@@ -204,11 +215,11 @@ impl SettingsText {
 }
 
 /// Locks a folder for writers of settings files. Systems without such locks leave it to the comparison of contents.
-fn wait_for_lock(folder: &File, path: &Path) -> Result<()> {
+fn wait_for_lock(folder: &File, path: &Path) -> Result<bool> {
     for _ in 0..MAX_LOCK_ATTEMPTS {
         match flock(folder, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(LOCK_PAUSE),
-            _ => return Ok(()),
+            held => return Ok(held.is_ok()),
         }
     }
     Err(Error::new(

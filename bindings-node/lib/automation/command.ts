@@ -89,27 +89,29 @@ export class Command extends Base {
         signal?: AbortSignal,
         input?: string,
     ): Promise<object> {
-        const environment = { ...definedOf(process.env), ...additionalEnv, PULUMI_AUTOMATION_API: "true" };
+        const environment = { ...definedOf(process.env), ...textsOf(additionalEnv), PULUMI_AUTOMATION_API: "true" };
         const onEvent = eventListener();
-        const program = prepared(this.#bridge, args);
-        const place: Native.CommandPlace = {
-            directory: resolve(cwd),
-            environment: JSON.stringify(environment),
-            events: onEvent !== undefined,
-            keyService: this.#bridge.addHost(keyServiceHost(new EnvironmentKeys(environment))),
-        };
-        const run = this.#native.start(args, input === undefined ? place : { ...place, input }, program);
-        const cancel = (): void => run.cancel();
-        this.#bridge.hold();
-        signal?.addEventListener("abort", cancel);
-        if (signal?.aborted === true) {
-            cancel();
-        }
         const written = { stdout: "", stderr: "" };
         let thrown: { error: unknown } | undefined;
+        let run: Native.CommandRun | undefined;
+        const cancel = (): void => run?.cancel();
+        this.#bridge.hold();
         try {
+            signal?.addEventListener("abort", cancel);
+            const program = prepared(this.#bridge, args);
+            const place: Native.CommandPlace = {
+                directory: resolve(cwd),
+                environment: JSON.stringify(environment),
+                events: onEvent !== undefined,
+                keyService: this.#bridge.addHost(keyServiceHost(new EnvironmentKeys(environment))),
+            };
+            const started = guarded(() => this.#native.start(args.map(String), input === undefined ? place : { ...place, input }, program));
+            run = started;
+            if (signal?.aborted === true) {
+                cancel();
+            }
             for (;;) {
-                const outputs = await this.#bridge.request<(string | number)[]>((call) => run.next(call));
+                const outputs = await this.#bridge.request<(string | number)[]>((call) => started.next(call));
                 for (let at = 0; at < outputs.length; at += 2) {
                     const [stream, text] = [outputs[at], outputs[at + 1]];
                     if (typeof text === "number") {
@@ -132,7 +134,7 @@ export class Command extends Base {
             }
         } finally {
             this.#bridge.release();
-            signal?.removeEventListener("abort", cancel);
+            signal?.removeEventListener?.("abort", cancel);
         }
     }
 
@@ -168,4 +170,10 @@ export function defaultCommand(): Command {
 function definedOf(environment: NodeJS.ProcessEnv): { [name: string]: string } {
     const entries = Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined);
     return Object.fromEntries(entries);
+}
+
+/** Returns the variables as a child process would get them: other values as texts, without halves of characters. */
+function textsOf(environment: { readonly [name: string]: unknown }): { [name: string]: string } {
+    const entries = Object.entries(environment).filter(([, value]) => value !== undefined);
+    return Object.fromEntries(entries.map(([name, value]) => [name, Buffer.from(String(value)).toString()]));
 }

@@ -173,6 +173,7 @@ impl Bridge {
     /// Builds a bridge: `wake` is called when messages wait, `revive` makes instances of the value classes.
     #[napi(constructor, catch_unwind)]
     pub fn new(
+        env: Env,
         wake: Function<'_, (), Unknown<'static>>,
         revive: Function<'_, FnArgs<(u32, (), (), ())>, Unknown<'static>>,
     ) -> Result<Self> {
@@ -192,9 +193,14 @@ impl Bridge {
             ended_runs: Mutex::default(),
             hooks: HookNames::default(),
         };
-        Ok(Self {
-            shared: Arc::new(shared),
-        })
+        let shared = Arc::new(shared);
+        // The programs of a worker end with it, and so do their operations: no message would report it.
+        drop(env.add_env_cleanup_hook(Arc::downgrade(&shared), |shared| {
+            if let Some(shared) = shared.upgrade() {
+                shared.disconnect();
+            }
+        })?);
+        Ok(Self { shared })
     }
 
     /// Takes all waiting messages: a flat list of `tag, number, a, b`.

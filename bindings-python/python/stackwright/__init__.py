@@ -58,6 +58,7 @@ from .installer import Installer, PluginInstaller
 from .journal import Journal, JournalEntry, Record
 from .operation import Operation
 from .options import ImportResource, OperationOptions, Plugins, PolicyPack, PolicySettings, StackSettings, StoreCredentials
+from .picture import Picture
 from .policy import (
     Policy,
     PolicyAnalysis,
@@ -252,6 +253,7 @@ __all__ = [
     "PluginKind",
     "PluginProgress",
     "Plugins",
+    "Picture",
     "Policy",
     "PolicyAnalysis",
     "PolicyAnalyzeStackSummaryEvent",
@@ -337,3 +339,12 @@ __all__ = [
     "to_json",
     "unwrap",
 ]
+
+
+def __getattr__(name: str) -> object:
+    # Imported when it is used: it has a thread of its own.
+    if name == "sync":
+        import importlib
+
+        return importlib.import_module(".sync", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ._results import DiffKind, Diagnostic, DroppedOperation, ImportCode, ImportedResource, ImportReport, MovedResource, Outcome, PropertyChange, Severity, Step, StepOp, StepStatus, SuggestedMove
 from ._stackwright import OperationOutcome
+from .picture import Picture
 from .values import OutputValue, PropertyValue
 
 __all__ = ["Diagnostic", "DiffKind", "ImportCode", "ImportReport", "ImportedResource", "MovedResource", "Outcome", "PropertyChange", "Result", "Severity", "Step", "StepOp", "StepStatus", "SuggestedMove"]
@@ -119,6 +120,23 @@ class Result:
         """Whether anything was changed, or would be: a resource, or the stack's outputs."""
         return self._native.has_changes
 
+    def picture(self) -> Picture:
+        """Returns the resources with what was done, or would be, to be drawn. After an operation that failed before it read the state, the
+        picture is empty."""
+        return Picture(self._native.picture())
+
+    def to_html(self) -> str:
+        """Returns the picture as one HTML page; see :meth:`Picture.to_html`."""
+        return self.picture().to_html()
+
+    def to_mermaid(self) -> str:
+        """Returns the picture as a flowchart of Mermaid."""
+        return self.picture().to_mermaid()
+
+    def to_dot(self) -> str:
+        """Returns the picture as a digraph of Graphviz."""
+        return self.picture().to_dot()
+
     def tree(self) -> str:
         """Returns the steps as a tree for display."""
         return self._native.tree()
@@ -130,13 +148,13 @@ class Result:
         return f"<{'preview' if self.is_preview else 'operation'} {self.outcome}: {dict(self.changes)}>"
 
     def _repr_html_(self) -> str:
-        return _picture(self.tree())
+        return f"{_coloured(self.tree())}<details><summary>Graph</summary>{self.picture()._repr_html_()}</details>"
 
 
 _COLOURS: Final = {"+": "#1a7f37", "~": "#9a6700", "-": "#cf222e", "!": "#cf222e"}
 
 
-def _picture(tree: str) -> str:
+def _coloured(tree: str) -> str:
     """Returns the tree as HTML, each line in the colour of what happens in it."""
     # Not needed outside of notebooks.
     import html

@@ -33,6 +33,7 @@ from .events import Event
 from .host import KeyService, Secrets, describe_secrets
 from .operation import Operation
 from .options import ImportResource, OperationOptions, PolicyPack
+from .picture import Picture
 from .policy import Policy, describe, placed, split
 from .result import Result
 from .values import OutputValue, PropertyValue
@@ -549,6 +550,10 @@ class Stack:
     async def graph(self) -> ResourceGraph:
         """Returns the recorded resources in the order of their dependencies, with the references between them."""
         return graph_of(await answer(self._native.graph))
+
+    async def picture(self) -> Picture:
+        """Returns the recorded resources, to be drawn."""
+        return Picture(await answer(self._native.picture))
 
     async def pending(self, *, show_secrets: bool = False) -> list[PendingOperation]:
         """Returns the pending operations: what an interrupted run has begun, and whose outcome is not known.

@@ -32,6 +32,7 @@ from .installer import Installer
 from .options import ImportResource, OperationOptions, Plugins, StackSettings
 from .project import Project as _Project
 from .provider import Resolver
+from .picture import Picture
 from .result import Result
 from .store import Store
 from .values import OutputValue, PropertyValue
@@ -401,6 +402,10 @@ class Stack:
     def graph(self) -> ResourceGraph:
         """Returns the recorded resources in the order of their dependencies, with the references between them."""
         return _background.run(self._stack.graph())
+
+    def picture(self) -> Picture:
+        """Returns the recorded resources, to be drawn."""
+        return _background.run(self._stack.picture())
 
     def pending(self, *, show_secrets: bool = False) -> list[PendingOperation]:
         """Returns the pending operations: what an interrupted run has begun, and whose outcome is not known."""

@@ -32,6 +32,7 @@ pub(crate) enum ConfigCommand {
     /// Sets values.
     SetAll(ConfigSetAll),
     /// Removes a value.
+    #[command(visible_alias = "remove")]
     Rm {
         /// The key.
         key: String,
@@ -40,6 +41,7 @@ pub(crate) enum ConfigCommand {
         path: bool,
     },
     /// Removes values.
+    #[command(visible_alias = "remove-all")]
     RmAll {
         /// The keys.
         keys: Vec<String>,
@@ -135,6 +137,7 @@ pub(crate) enum EnvironmentCommand {
         yes: bool,
     },
     /// Removes an environment.
+    #[command(visible_alias = "remove")]
     Rm {
         /// The name.
         name: String,
@@ -143,6 +146,7 @@ pub(crate) enum EnvironmentCommand {
         yes: bool,
     },
     /// Lists environments.
+    #[command(visible_alias = "list")]
     Ls {
         /// Prints JSON.
         #[arg(long, short)]

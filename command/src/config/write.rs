@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
-use stackwright::config::ConfigValue;
+use stackwright::{ErrorKind, config::ConfigValue};
 
 use super::Target;
 use crate::{
@@ -12,9 +12,14 @@ use crate::{
     failure::{Failure, Result},
 };
 
+const NOT_SET: &str = "could not set config: ";
+/// The end of the library's error for a path without its last bracket, and the reference engine's text.
+const OPEN_BRACKET: &str = ": a bracket is not closed";
+const REFERENCE_OPEN_BRACKET: &str = "invalid config key path: missing closing bracket in array index";
+
 /// A value as `config --json` prints it.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object with a `value`")]
 struct GivenValue {
     value: Option<String>,
     object_value: Option<Value>,
@@ -185,12 +190,11 @@ pub(super) async fn write_to(
     secret: Option<bool>,
 ) -> Result {
     let written = target.project.set_all_config(stack, values, secret, None).await;
-    written.map_err(|error| {
-        let is_path = error.kind() == stackwright::ErrorKind::InvalidInput;
-        let failure = Failure::from(error);
-        match is_path {
-            true => failure.after("could not set config: "),
-            false => failure,
+    written.map_err(|error| match error.kind() {
+        ErrorKind::InvalidInput if error.message().ends_with(OPEN_BRACKET) => {
+            Failure::new(REFERENCE_OPEN_BRACKET).after(NOT_SET)
         }
+        ErrorKind::InvalidInput => Failure::from(error).after(NOT_SET),
+        _ => error.into(),
     })
 }

@@ -1,7 +1,9 @@
 //! `stack export` and `stack import`.
 
-use std::fs;
+use std::{collections::BTreeMap, fs};
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use stackwright::{Error, ErrorKind};
 
 use crate::{
@@ -10,6 +12,10 @@ use crate::{
     session::Session,
     text,
 };
+
+/// The members of a document that hold the state, and its pending operations.
+const DEPLOYMENT: &str = "deployment";
+const PENDING_OPERATIONS: &str = "pending_operations";
 
 /// What the reference engine calls a failed reading of a state.
 const UNREADABLE: &str = "could not deserialize deployment: ";
@@ -69,16 +75,58 @@ pub(super) async fn import(
         None => (session.invocation.stdin)()
             .map_err(|error| Failure::new(format!("reading the standard input: {error}")))?,
     };
+    let (document, removed) = without_pending_operations(document);
     let imported = stack.import_deployment_with(&document, force, false).await;
     let report = imported.map_err(|error| match error.kind() {
         ErrorKind::Conflict => Failure::from(error).after("could not import deployment: "),
         _ => unreadable(error),
     })?;
-    for warning in &report.warnings {
+    for warning in removed.iter().chain(&report.warnings) {
         session.invocation.warn(warning);
     }
     session.invocation.print("Import complete.");
     Ok(())
+}
+
+/// Removes the pending operations of a document, as the reference engine does, and returns a warning for each. A text that is no document
+/// stays as it is: the import refuses it.
+fn without_pending_operations(document: Vec<u8>) -> (Vec<u8>, Vec<String>) {
+    let removed = || -> serde_json::Result<(Vec<u8>, Vec<String>)> {
+        let mut members: BTreeMap<String, &RawValue> = serde_json::from_slice(&document)?;
+        let Some(deployment) = members.get(DEPLOYMENT) else {
+            return Ok((document.clone(), Vec::new()));
+        };
+        let mut parts: BTreeMap<String, &RawValue> = serde_json::from_str(deployment.get())?;
+        let Some(pending) = parts.remove(PENDING_OPERATIONS) else {
+            return Ok((document.clone(), Vec::new()));
+        };
+        let pending: Option<Vec<PendingDocument>> = serde_json::from_str(pending.get())?;
+        let warnings = pending.unwrap_or_default().into_iter().map(|pending| {
+            let PendingDocument { kind, resource } = pending;
+            format!(
+                "removing pending operation '{kind}' on '{}' from snapshot",
+                resource.urn
+            )
+        });
+        let warnings = warnings.collect();
+        let rest = serde_json::value::to_raw_value(&parts)?;
+        members.insert(DEPLOYMENT.to_owned(), &rest);
+        Ok((serde_json::to_vec(&members)?, warnings))
+    };
+    removed().unwrap_or_else(|_| (document.clone(), Vec::new()))
+}
+
+/// A pending operation of a document.
+#[derive(Deserialize)]
+struct PendingDocument {
+    #[serde(rename = "type")]
+    kind: String,
+    resource: PendingResource,
+}
+
+#[derive(Deserialize)]
+struct PendingResource {
+    urn: String,
 }
 
 /// Returns the failure of reading a state whose secrets cannot be decrypted.
@@ -90,5 +138,39 @@ fn unreadable(error: Error) -> Failure {
         )),
         ErrorKind::Decrypt => Failure::from(error).after(UNREADABLE),
         _ => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pending_operations_are_removed_and_all_else_stays_as_it_is_written() {
+        let document = br#"{"version":3,"deployment":{"resources":[{"n":1.10}],"pending_operations":[{"type":"creating","resource":{"urn":"U","x":1}}]}}"#;
+        let (text, warnings) = without_pending_operations(document.to_vec());
+        assert_eq!(
+            String::from_utf8(text).unwrap(),
+            r#"{"deployment":{"resources":[{"n":1.10}]},"version":3}"#
+        );
+        assert_eq!(
+            warnings,
+            ["removing pending operation 'creating' on 'U' from snapshot"]
+        );
+    }
+
+    #[test]
+    fn a_text_without_pending_operations_is_not_changed() {
+        for text in [
+            "",
+            "{}",
+            "not JSON",
+            r#"{"deployment": null}"#,
+            r#"{"deployment": {}, "version": 3}"#,
+            r#"{"deployment":{"pending_operations":3}}"#,
+        ] {
+            let (kept, warnings) = without_pending_operations(text.into());
+            assert_eq!((kept.as_slice(), warnings.len()), (text.as_bytes(), 0));
+        }
     }
 }

@@ -277,7 +277,7 @@ const fn replacing(kind: DiffKind) -> DiffKind {
 }
 
 /// Masks known secrets in the texts of a value.
-fn scrubbed(value: &PropertyValue, redactor: &Redactor) -> PropertyValue {
+pub(crate) fn scrubbed(value: &PropertyValue, redactor: &Redactor) -> PropertyValue {
     match value {
         PropertyValue::String(text) => match redactor.scrub(text) {
             Cow::Owned(text) => PropertyValue::string(text),

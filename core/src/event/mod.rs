@@ -17,6 +17,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{diagnostic::Diagnostic, runtime::Timestamp};
 
 pub use changes::PropertyChange;
+pub(crate) use changes::scrubbed;
 pub use counts::ChangeCounts;
 pub use event_log::EventLog;
 pub use json::EventJson;
@@ -39,7 +40,7 @@ pub use step_result::{StepResult, StepStatus};
 pub(crate) use stream::EventSink;
 pub use stream::EventStream;
 pub use tree::StepTree;
-pub(crate) use tree::{render, render_moves};
+pub(crate) use tree::{render, render_moves, value_text};
 
 /// An event, with its position in the operation's sequence.
 #[derive(Clone, Debug)]

@@ -92,6 +92,20 @@ fn name(run: &OperationRun) -> &'static str {
     }
 }
 
+/// Returns the operation and its stack, as a title.
+pub(super) fn title(run: &OperationRun) -> String {
+    let stack = format!("{}/{}", run.stack.project, run.stack.stack);
+    match (run.options.dry_run, run.kind) {
+        (true, OperationKind::Update) => format!("Preview of {stack}"),
+        (true, kind) => format!("Preview of the {} of {stack}", kind.name()),
+        (false, kind) => {
+            let mut name = kind.name().to_owned();
+            name.get_mut(..1).map(str::make_ascii_uppercase);
+            format!("{name} of {stack}")
+        }
+    }
+}
+
 /// Returns the error of the operation: the one with the most precise reason.
 pub(super) fn error_of(run: &OperationRun, error: Option<Error>, cancelled: bool) -> Option<Error> {
     if error.is_some() {

@@ -4,12 +4,17 @@ use rustc_hash::FxHashMap;
 
 use super::options::styled_name;
 use crate::{
+    message::Text,
     resource::{PendingOperation, PendingOperationKind},
     store::Holder,
 };
 
+/// The advice about interrupted creations for those who run commands.
+const OF_COMMAND: &str = "`pulumi refresh --import-pending-creates` records those that exist, and `pulumi refresh \
+                          --clear-pending-creates` drops the creations of those that do not.";
+
 /// Returns the warning of an update over pending operations; with `forgets_creations`, the update settles all of them.
-pub(super) fn warning(pending: &[PendingOperation], forgets_creations: bool) -> String {
+pub(super) fn warning(pending: &[PendingOperation], forgets_creations: bool) -> Text {
     let opening = format!(
         "Attempting to deploy or update resources with {} pending operations from previous deployment.",
         pending.len()
@@ -19,7 +24,7 @@ pub(super) fn warning(pending: &[PendingOperation], forgets_creations: bool) -> 
 }
 
 /// Returns the note of other operations; with `is_settling`, the operation settles pending ones.
-pub(super) fn note(pending: &[PendingOperation], forgets_creations: bool, is_settling: bool) -> String {
+pub(super) fn note(pending: &[PendingOperation], forgets_creations: bool, is_settling: bool) -> Text {
     let opening = format!(
         "The state has {} pending operations from previous deployment.",
         pending.len()
@@ -84,7 +89,7 @@ fn kind(operation: &PendingOperation) -> String {
     format!("{:?}", operation.kind).to_lowercase()
 }
 
-fn worded(opening: String, pending: &[PendingOperation], forgets_creations: bool, advice: &str) -> String {
+fn worded(opening: String, pending: &[PendingOperation], forgets_creations: bool, advice: &str) -> Text {
     let mut text = opening;
     for (operation, times) in counted(pending) {
         let times = match times {
@@ -111,13 +116,17 @@ fn worded(opening: String, pending: &[PendingOperation], forgets_creations: bool
             "importPendingCreates",
         ]
         .map(styled_name);
+        text.push_str(
+            "\nAn interrupted creation may have created a resource without a record: search for it at its provider. ",
+        );
+        let command = format!("{text}{OF_COMMAND}");
         text.push_str(&format!(
-            "\nAn interrupted creation may have created a resource without a record: search for it at its provider. The stack's \
-             {adopt} records one that exists, and {forget} drops the creation of one that does not. A refresh does the same for \
-             several of them, with the options {import} and {clear}.",
+            "The stack's {adopt} records one that exists, and {forget} drops the creation of one that does not. A refresh does the same \
+             for several of them, with the options {import} and {clear}.",
         ));
+        return Text::pair(command, text);
     }
-    text
+    text.into()
 }
 
 /// Returns each operation once, in order, with its number of records: one creation can be interrupted in every run.
@@ -158,7 +167,7 @@ mod tests {
             pending(PendingOperationKind::Creating, "b"),
             pending(PendingOperationKind::Creating, "a"),
         ];
-        let text = warning(&twice, false);
+        let text = warning(&twice, false).to_string();
         assert!(text.contains("with 3 pending operations"), "{text}");
         assert_eq!(
             text.matches("::a, interrupted while creating (2 times)").count(),
@@ -175,7 +184,7 @@ mod tests {
             pending(PendingOperationKind::Creating, "a"),
             pending(PendingOperationKind::Updating, "b"),
         ];
-        let text = note(&both, false, true);
+        let text = note(&both, false, true).to_string();
         assert!(
             text.starts_with("The state has 2 pending operations") && text.contains("\nThis refresh records"),
             "{text}"

@@ -13,6 +13,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     event::{OperationOutcome, PropertyChange, StepResult, SuggestedMove, render, render_moves},
     moves::ProgramLanguage,
+    picture::Picture,
     plan::Plan,
     property::PropertyMap,
     resource::{PendingOperation, ResourceState},
@@ -60,6 +61,8 @@ pub struct OperationResult {
     pub(crate) redactor: Redactor,
     /// The language of the program.
     pub(crate) language: ProgramLanguage,
+    /// The operation and the stack, as a title.
+    pub(crate) title: String,
     /// Whether it was a preview.
     pub(crate) is_preview: bool,
     /// Whether the snapshot is the state at the end.
@@ -77,6 +80,13 @@ impl OperationResult {
     #[must_use]
     pub fn has_resource_changes(&self) -> bool {
         self.changes.iter().any(|(op, count)| is_change(op) && *count > 0)
+    }
+
+    /// Returns the resources with what the operation did, or would do, to be drawn.
+    #[must_use]
+    pub fn picture(&self) -> Picture {
+        let (state, steps) = (&self.snapshot, &self.steps);
+        Picture::of_steps(self.title.clone(), state, steps, self.is_preview, &self.redactor)
     }
 
     /// Renders the steps as a text tree, followed by warnings, errors and the error of the operation.

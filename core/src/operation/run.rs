@@ -17,7 +17,7 @@ use super::{
     import::check_request,
     moves::accept_moves,
     options::styled_name,
-    outcome::{error_of, noun, unexpected_changes},
+    outcome::{error_of, noun, title, unexpected_changes},
     pending,
     rehearsal::rehearse,
     run_program::NO_PROGRAM,
@@ -172,6 +172,7 @@ impl OperationRun {
             adopted: self.pending.found().record.take(),
             duration,
             redactor: self.events.redactor().clone(),
+            title: title(&self),
             is_preview: self.options.dry_run,
             knows_state: state.knows_state,
         }

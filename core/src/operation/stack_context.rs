@@ -172,6 +172,7 @@ impl StackContext {
             adopted: None,
             duration: Duration::ZERO,
             redactor: Redactor::new(),
+            title: format!("{}/{}", self.project, self.stack),
             is_preview: false,
             knows_state: false,
         }

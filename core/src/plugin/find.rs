@@ -61,6 +61,17 @@ pub(crate) struct FoundPlugin {
     pub version: Option<Version>,
 }
 
+impl FoundPlugin {
+    /// Creates one that a command starts.
+    pub(crate) const fn started_by(command: PluginCommand) -> Self {
+        Self {
+            command,
+            origin: PluginOrigin::Command,
+            version: None,
+        }
+    }
+}
+
 /// Finds a plugin. Reads folders, so it blocks.
 ///
 /// # Errors
@@ -71,11 +82,7 @@ pub(crate) fn find(settings: &PluginSettings, query: &PluginQuery) -> Result<Fou
     if query.kind == PluginKind::Resource
         && let Some(command) = settings.commands.get(&query.name)
     {
-        return Ok(FoundPlugin {
-            command: command.clone(),
-            origin: PluginOrigin::Command,
-            version: None,
-        });
+        return Ok(FoundPlugin::started_by(command.clone()));
     }
     let file_name = query.file_name();
     for directory in &settings.directories {

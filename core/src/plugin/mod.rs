@@ -4,6 +4,7 @@ mod cache;
 mod cgroup;
 mod code;
 mod disposition;
+mod dynamic;
 mod environment;
 mod find;
 mod guard;
@@ -28,6 +29,7 @@ pub use cache::{
     ProgressSink, platform,
 };
 pub(crate) use code::PluginCode;
+pub(crate) use dynamic::DynamicPlace;
 pub(crate) use environment::PluginEnvironment;
 pub(crate) use find::{FoundPlugin, PluginOrigin, PluginQuery, find};
 pub use guarded::GuardedProcess;

@@ -14,8 +14,8 @@ use crate::{
     error::{Error, ErrorKind, Result},
     message::Message,
     plugin::{
-        DiagnosticSink, FoundPlugin, PluginEnvironment, PluginOrigin, PluginQuery, PluginSettings,
-        RequiredPlugin, find,
+        DiagnosticSink, DynamicPlace, FoundPlugin, PluginEnvironment, PluginOrigin, PluginQuery,
+        PluginSettings, RequiredPlugin, find,
     },
     provider::{
         Call, CallLimit, Capabilities, EngineEndpoint, EngineEndpoints, Extensible, HandshakeRequest,
@@ -260,7 +260,7 @@ impl ProviderLoader {
                     .await;
             }
         }
-        let plugin = self.find(spec, context.progress.as_ref()).await?;
+        let plugin = self.find(spec, context).await?;
         if plugin.origin == PluginOrigin::Path
             && let Some(sink) = &context.sink
         {
@@ -335,14 +335,43 @@ impl ProviderLoader {
     }
 
     /// Finds a plugin, or installs a missing one through the host.
-    async fn find(&self, spec: &ProviderSpec, progress: Option<&InstallationSink>) -> Result<FoundPlugin> {
-        let request = spec.request();
-        match look_up(&self.parts, &request).await {
+    async fn find(&self, spec: &ProviderSpec, context: &PluginContext) -> Result<FoundPlugin> {
+        match self.look_up(spec, context).await {
             Err(missing) if missing.kind() == ErrorKind::Plugin && self.parts.installs() => {
-                installing::install(&self.parts, request, progress.cloned()).await
+                installing::install(&self.parts, spec.request(), context.progress.clone()).await
             }
             found => found,
         }
+    }
+
+    /// Finds a plugin with the search settings, and a provider of an SDK also beside the program.
+    async fn look_up(&self, spec: &ProviderSpec, context: &PluginContext) -> Result<FoundPlugin> {
+        let (parts, package) = (Arc::clone(&self.parts), spec.plugin.clone());
+        let options = context.environment.runtime_options.clone();
+        let folder = context.directory.clone();
+        let query = query(&spec.request());
+        let looking = move || {
+            let environment = parts.plugins.host_environment();
+            let folder = folder.as_deref().or_else(|| environment.directory());
+            let path = environment.path_folders();
+            let place = folder.map(|folder| DynamicPlace {
+                folder,
+                options: &options,
+                path: &path,
+            });
+            let configured = parts.plugins.commands.get(&package);
+            let own = place
+                .as_ref()
+                .and_then(|place| place.own_command(&package, configured));
+            if let Some(command) = own {
+                return Ok(FoundPlugin::started_by(command));
+            }
+            find(&parts.plugins, &query).or_else(|missing| {
+                let fallback = place.and_then(|place| place.fallback(&package));
+                fallback.map(FoundPlugin::started_by).ok_or(missing)
+            })
+        };
+        self.parts.runtime.spawner.spawn_blocking(looking).await?
     }
 
     /// Looks for a plugin, and returns the error of a missing one; `None` for code of the host, and where the host's resolver
@@ -351,12 +380,12 @@ impl ProviderLoader {
         if self.is_of_host(spec) {
             return None;
         }
-        self.find(spec, context.progress.as_ref()).await.err()
+        self.find(spec, context).await.err()
     }
 
     /// Returns whether a plugin is not installed; false for code of the host, and where the host's resolver decides.
-    pub(super) async fn is_absent(&self, spec: &ProviderSpec) -> bool {
-        !self.is_of_host(spec) && look_up(&self.parts, &spec.request()).await.is_err()
+    pub(super) async fn is_absent(&self, spec: &ProviderSpec, context: &PluginContext) -> bool {
+        !self.is_of_host(spec) && self.look_up(spec, context).await.is_err()
     }
 
     fn is_of_host(&self, spec: &ProviderSpec) -> bool {

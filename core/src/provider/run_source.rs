@@ -151,7 +151,7 @@ impl ProviderSource for RunSource {
     }
 
     async fn is_absent(&self, spec: &ProviderSpec) -> bool {
-        !self.installs_on_demand() && self.loader.is_absent(spec).await
+        !self.installs_on_demand() && self.loader.is_absent(spec, &self.context(&spec.plugin)).await
     }
 
     fn in_process(&self) -> Vec<ProviderSpec> {

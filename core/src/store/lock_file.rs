@@ -89,11 +89,17 @@ impl ReservedLock {
             Ok(guard) => guard,
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 let holders = Others::holders(store, name, runtime).await?;
-                let conflict = holders.conflict(store, name, facts);
                 return Err(match holders.0.is_empty() {
                     // Only the store's own lock knows the holder, whose lock file was removed.
-                    true => conflict.with_hint(error.message()),
-                    false => conflict,
+                    true => {
+                        let held = format!(
+                            "\n  {}: {}, whose operation goes on without its lock file",
+                            store.url(),
+                            error.message()
+                        );
+                        holders.conflict_with(&held, store, name, facts)
+                    }
+                    false => holders.conflict(store, name, facts),
                 });
             }
             Err(error) => return Err(error),
@@ -301,8 +307,19 @@ impl Others {
     }
 
     fn conflict(&self, store: &Arc<dyn Store>, name: &StackName, facts: &HostFacts) -> Error {
+        self.conflict_with("", store, name, facts)
+    }
+
+    /// The same, with a line about a holder without a lock file.
+    fn conflict_with(
+        &self,
+        held: &str,
+        store: &Arc<dyn Store>,
+        name: &StackName,
+        facts: &HostFacts,
+    ) -> Error {
         let url = store.url();
-        let mut lines = String::new();
+        let mut lines = held.to_owned();
         for (key, owner) in &self.0 {
             lines.push_str(&match owner {
                 Some(owner) => format!(

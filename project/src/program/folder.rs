@@ -50,11 +50,12 @@ pub(super) struct TypeCheck {
 }
 
 impl FolderProgram {
-    /// Returns the working directory of the program.
-    fn directory(&self) -> &Path {
-        match self.program.is_dir() {
-            true => &self.program,
-            false => self.program.parent().unwrap_or(&self.folder.root),
+    /// Returns the working directory of the program: the folder that the project names, also where a manifest in it names a file elsewhere.
+    fn directory(&self) -> PathBuf {
+        let named = self.folder.program();
+        match named.is_dir() {
+            true => named,
+            false => named.parent().unwrap_or(&self.folder.root).to_owned(),
         }
     }
 

@@ -9,7 +9,6 @@ const REPORTED = 32;
 
 const facts = JSON.parse(readFileSync(0, "utf8"));
 const completion = openSync("/proc/self/fd/0", "a");
-process.chdir(dirname(facts.program));
 process.argv = [process.argv[0], facts.program];
 // The SDK reads these when it is loaded, also another copy of it.
 Object.assign(process.env, {

@@ -1,6 +1,9 @@
 //! Programs in JavaScript and TypeScript: the entry of the project.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -63,6 +66,19 @@ pub(super) fn find(folder: ProgramFolder) -> Result<FolderProgram> {
     })
 }
 
+/// Returns the index of a folder.
+fn index_of(folder: &Path) -> PathBuf {
+    let others = OTHER_INDEXES.iter().map(|name| folder.join(name));
+    let mut indexes = [folder.join(INDEX)].into_iter().chain(others);
+    let found = indexes.find(|index| index.exists());
+    found.unwrap_or_else(|| folder.join(INDEX))
+}
+
+/// Returns whether a file exists, or one in TypeScript in its place.
+fn exists(file: &Path) -> bool {
+    file.exists() || file.with_extension("ts").exists()
+}
+
 /// Returns the file of the program: `main` of the project, else the entry of its `package.json`, else an index.
 fn entry(folder: &ProgramFolder) -> Result<PathBuf> {
     let place = folder.program();
@@ -70,15 +86,13 @@ fn entry(folder: &ProgramFolder) -> Result<PathBuf> {
         true => {
             let text = std::fs::read(place.join("package.json")).unwrap_or_default();
             let package: Package = serde_json::from_slice(&text).unwrap_or_default();
-            match package.entry() {
-                Some(entry) => place.join(entry),
-                None => {
-                    let others = OTHER_INDEXES.iter().map(|name| place.join(name));
-                    let mut indexes = [place.join(INDEX)].into_iter().chain(others);
-                    indexes
-                        .find(|index| index.exists())
-                        .unwrap_or_else(|| place.join(INDEX))
-                }
+            let named = package.entry().map(|entry| place.join(entry));
+            match named {
+                Some(named) if named.is_dir() => index_of(&named),
+                // Node takes the index of a folder whose entry is not there.
+                Some(named) if !exists(&named) && exists(&index_of(&place)) => index_of(&place),
+                Some(named) => named,
+                None => index_of(&place),
             }
         }
         false => place,

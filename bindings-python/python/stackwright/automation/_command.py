@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import os
+import re
 import threading
 import weakref
 from collections.abc import Mapping
@@ -25,6 +27,9 @@ from ._inline import RunsInline, event_listener, prepared
 __all__ = ["Command", "default_command"]
 
 _VERSION: Final = VersionInfo.parse(NativeCommand.version())
+
+_LINE_END: Final = re.compile("\r\n|[\r\n]")
+"""What ends a line of the executable's output, as text files have it; ``str.splitlines`` splits at further characters."""
 
 _FUNCTION_THREADS: Final = 64
 """How many functions of programs, such as hooks, run at once when many are called."""
@@ -60,7 +65,16 @@ class Command(RunsInline, PulumiCommand):
         self._native = _native(plugins) if engine is None else NativeCommand.on_engine(engine._native)
         # An engine lives as long as the commands that run on it.
         self._engine = engine
+        self._plugins = plugins
+        self._process = os.getpid()
         _open.add(self._native)
+
+    def _of_process(self) -> NativeCommand:
+        """Returns the native half: a new one after a fork, where there is no engine of the host; threads do not survive a fork."""
+        if self._engine is None and self._process != os.getpid():
+            self._native, self._process = _native(self._plugins), os.getpid()
+            _open.add(self._native)
+        return self._native
 
     @classmethod
     def install(
@@ -84,6 +98,9 @@ class Command(RunsInline, PulumiCommand):
 
         :param stdin: What the command reads from its standard input.
         """
+        if not os.path.isdir(cwd):
+            # As for a process that would start there.
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), cwd)
         streams: dict[str, list[str]] = {"stdout": [], "stderr": []}
         listeners = {"stdout": on_output, "stderr": on_error}
         on_event = event_listener()
@@ -93,7 +110,7 @@ class Command(RunsInline, PulumiCommand):
                 if on_event is not None:
                     on_event(text)
                 return
-            for line in text.splitlines():
+            for line in _LINE_END.split(text.removesuffix("\n")) if text else ():
                 stripped = line.rstrip()
                 streams[stream].append(stripped)
                 listener = listeners[stream]
@@ -105,7 +122,7 @@ class Command(RunsInline, PulumiCommand):
         program = prepared(args, failures)
         keys = describe_environment_keys(EnvironmentKeys(environment))
         events = on_event is not None
-        code = self._native.run(args, os.path.abspath(cwd), environment, stdin, write, program, events, keys)
+        code = self._of_process().run(args, os.path.abspath(cwd), environment, stdin, write, program, events, keys)
         result = CommandResult(stdout="\n".join(streams["stdout"]), stderr="\n".join(streams["stderr"]), code=code)
         if code != 0:
             # What the program has raised is the cause.

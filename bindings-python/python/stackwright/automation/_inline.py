@@ -141,6 +141,8 @@ def _explained(error: BaseException, run: Run) -> Failure | None:
     """Reports what a program has raised, in the texts from which the Automation API makes its classes of errors."""
     if isinstance(error, pulumi.RunError):
         text = str(error)
+    elif isinstance(error, SystemExit):
+        text = f"the program called sys.exit({error.code!r})"
     elif isinstance(error, grpc.RpcError):
         text = f"RPC error: {error.details()}"
     else:

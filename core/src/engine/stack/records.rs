@@ -7,6 +7,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     message::{Text, nearest_urns, unknown_record},
     operation::{Adoption, Operation, OperationKind, OperationOptions, PendingWork, forget_pending},
+    picture::Picture,
     resource::ResourceState,
     state::{PendingEntry, ResourceGraph, Snapshot},
     store::{HistoryPage, LoadedStack},
@@ -124,6 +125,38 @@ impl Stack {
     /// ```
     pub async fn graph(&self) -> Result<ResourceGraph> {
         Ok(ResourceGraph::new(self.resources().await?))
+    }
+
+    /// Returns the resources, to be drawn.
+    ///
+    /// # Errors
+    /// Those of [`Self::snapshot`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// let page = stack.picture().await?.to_html();
+    /// assert!(page.contains("<title>shop/dev</title>"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn picture(&self) -> Result<Picture> {
+        Ok(Picture::of_state(
+            self.name().to_string(),
+            &self.snapshot().await?,
+        ))
     }
 
     /// Returns a page of the history, newest entry first, as JSON documents; other entries are not read. Pages have `limit`

@@ -21,6 +21,7 @@ use layout::Layout;
 use row::Row;
 
 pub(crate) use moves::render_moves;
+pub(crate) use value::value_text;
 
 /// The type and the parent of a resource without a step.
 pub(crate) type Ancestor = (TypeToken, Option<Urn>);

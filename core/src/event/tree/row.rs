@@ -83,7 +83,7 @@ impl Row {
 
     /// Adds a further step of the same resource; the step with the highest weight gives the sign.
     pub(super) fn merge(&mut self, step: &StepMetadata, redactor: &Redactor) {
-        if weight(step.op) > weight(self.op) {
+        if step.op.weight() > self.op.weight() {
             self.op = step.op;
         }
         let state = step.new.as_ref().or(step.old.as_ref());
@@ -141,14 +141,8 @@ impl Row {
     }
 
     /// Returns the name under which totals count the row.
-    pub(super) fn counted_as(&self) -> &'static str {
-        match self.op {
-            StepOp::CreateReplacement | StepOp::DeleteReplaced => StepOp::Replace.name(),
-            StepOp::ReadReplacement => StepOp::Read.name(),
-            StepOp::DiscardReplaced => StepOp::Discard.name(),
-            StepOp::RemovePendingReplace => StepOp::Same.name(),
-            other => other.name(),
-        }
+    pub(super) const fn counted_as(&self) -> &'static str {
+        self.op.counted_as()
     }
 
     /// Returns the sign before the row: three characters.
@@ -207,22 +201,5 @@ const fn sign(kind: DiffKind) -> char {
         DiffKind::Add | DiffKind::AddReplace => '+',
         DiffKind::Delete | DiffKind::DeleteReplace => '-',
         DiffKind::Update | DiffKind::UpdateReplace => '~',
-    }
-}
-
-/// The weight of an operation: the row of a resource shows that of the highest weight.
-const fn weight(op: StepOp) -> u8 {
-    match op {
-        StepOp::RemovePendingReplace => 0,
-        StepOp::Refresh => 1,
-        StepOp::Same => 2,
-        StepOp::Read => 3,
-        StepOp::Discard | StepOp::DiscardReplaced => 4,
-        StepOp::Delete => 5,
-        StepOp::DeleteReplaced => 6,
-        StepOp::Create | StepOp::Import => 7,
-        StepOp::Update => 8,
-        StepOp::CreateReplacement | StepOp::ImportReplacement | StepOp::ReadReplacement => 9,
-        StepOp::Replace => 10,
     }
 }

@@ -18,6 +18,16 @@ pub(super) fn shown(value: &PropertyValue) -> String {
     cut(&written(value, MAX_LENGTH), 0)
 }
 
+/// Returns a value on one line, of at most `limit` characters and an ellipsis.
+pub(crate) fn value_text(value: &PropertyValue, limit: usize) -> String {
+    let mut text = written(value, limit);
+    if let Some((end, _)) = text.char_indices().nth(limit) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
 /// Returns two values, each on one line. Long values with a late first difference are cut before it as well.
 pub(super) fn shown_change(old: &PropertyValue, new: &PropertyValue) -> (String, String) {
     let (before, after) = (

@@ -111,7 +111,7 @@ impl Disk {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a content to a temporary file beside its target, durably unless it is that of a lock.
+    /// Writes a content to a temporary file beside its target, durably.
     pub(super) fn write(&self, key: &str, bytes: &[u8], condition: &Condition) -> Result<Written> {
         let path = self.path(key);
         self.check(&path, key, condition)?;
@@ -120,7 +120,8 @@ impl Disk {
         file.write_all(bytes)
             .and_then(|()| match durability {
                 Durability::Now => file.sync_all(),
-                Durability::Later => Ok(()),
+                // A lock that is there again after a power failure names its owner, so that it is removed.
+                Durability::Later => file.sync_data(),
             })
             .map_err(|error| failure("writing", &temporary.0, error))?;
         let version = version(

@@ -20,7 +20,7 @@ use super::{
     },
 };
 use crate::{
-    error::Result,
+    error::{Error, Result},
     store::{LockGuard, ProcessIdentity, layout, locked},
 };
 
@@ -75,7 +75,7 @@ impl Locks {
                     tracing::info!(path = %path.display(), "replacing the lock of a process that has ended");
                     fs::remove_file(&path).map_err(|error| failure("removing", &path, error))?;
                 }
-                Err(TryLockError::WouldBlock) => return Err(locked(name)),
+                Err(TryLockError::WouldBlock) => return Err(held_elsewhere(name, &path)),
                 Err(TryLockError::Error(error)) => return Err(failure("locking", &path, error)),
             }
         }
@@ -87,6 +87,20 @@ impl Locks {
             own if own.pid == pid => Cow::Borrowed(own),
             _ => Cow::Owned(ProcessIdentity::of(pid)),
         }
+    }
+}
+
+/// Creates the error of a lock that another process holds, with the process that its file names.
+fn held_elsewhere(name: &str, path: &Path) -> Error {
+    let error = locked(name);
+    let owner = fs::read(path).ok();
+    let owner: Option<ProcessIdentity> = owner.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    match owner {
+        Some(owner) => Error::new(
+            error.kind(),
+            format!("{} of this host: process {}", error.message(), owner.pid),
+        ),
+        None => error,
     }
 }
 

@@ -1,0 +1,41 @@
+//! Pictures of resources in their forms as text.
+
+use napi_derive::napi;
+use stackwright::picture;
+
+/// A picture of resources.
+#[napi]
+pub struct Picture(pub(crate) picture::Picture);
+
+#[napi]
+impl Picture {
+    /// Returns the operation and the stack.
+    #[napi(catch_unwind)]
+    pub fn title(&self) -> String {
+        self.0.title().to_owned()
+    }
+
+    /// Returns the number of resources.
+    #[napi(catch_unwind)]
+    pub fn size(&self) -> u32 {
+        u32::try_from(self.0.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Writes an HTML page.
+    #[napi(catch_unwind)]
+    pub fn to_html(&self) -> String {
+        self.0.to_html()
+    }
+
+    /// Writes a flowchart of Mermaid.
+    #[napi(catch_unwind)]
+    pub fn to_mermaid(&self) -> String {
+        self.0.to_mermaid()
+    }
+
+    /// Writes a digraph of Graphviz.
+    #[napi(catch_unwind)]
+    pub fn to_dot(&self) -> String {
+        self.0.to_dot()
+    }
+}

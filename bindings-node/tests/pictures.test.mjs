@@ -1,0 +1,36 @@
+/** Pictures of operations and stacks: a page, a flowchart and a digraph. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { secret } from "stackwright";
+
+import { Memory, memoryEngine } from "./support.mjs";
+
+const THING = "mem:index:Thing";
+
+/** Returns the resources of a page by name. */
+function nodesOf(page) {
+    const [, text] = /<script type="application\/json" id="data">(.*?)<\/script>/s.exec(page);
+    return Object.fromEntries(JSON.parse(text).nodes.map((node) => [node.name, node]));
+}
+
+test("a preview is a page with what would change and no secret", async () => {
+    const program = (size) => (context) => {
+        const box = context.component("shop:index:Box", "box");
+        context.resource(THING, "a", { size, key: secret("hunter2-hunter2") }, { parent: box });
+    };
+    const stack = await memoryEngine(new Memory()).stack("shop/dev", { program: program(1) });
+    const created = await stack.preview();
+    assert.equal(created.picture().title, "Preview of shop/dev");
+    assert.equal(nodesOf(created.toHtml()).a.op, "create");
+    await stack.up();
+    const changed = await stack.preview({ program: program(2) });
+    assert.deepEqual(nodesOf(changed.toHtml()).a.properties, [{ path: "size", kind: "update", old: "1", new: "2" }]);
+    const picture = await stack.picture();
+    assert.equal(picture.size, Object.keys(nodesOf(picture.toHtml())).length);
+    for (const text of [created.toHtml(), changed.toHtml(), picture.toHtml(), picture.toMermaid(), changed.toDot()]) {
+        assert.ok(!text.includes("hunter2"));
+    }
+    assert.match(changed.toMermaid(), /^flowchart LR\n[^]*subgraph/);
+    assert.match(changed.toDot(), /^digraph /);
+});
