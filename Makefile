@@ -11,6 +11,8 @@
 #   make simulate SEED= RUNS=    simulations of operations with crashes and faults, of RUNS seeds from SEED on
 #   make bench ONLY=             measures, all or those figures whose names begin with ONLY
 #   make install-c PREFIX=       header, libraries, pkg-config and CMake files, and the command stackwright
+#   make docs                    the documentation site, in build/site
+#   make test-docs               runs the blocks of all pages, checks the links of the built site and opens each page in Chromium
 #   make lint                    formatting, words, lints and types
 #   make generate                the C header, the Node types, the list of the public API and the coverage of the rules
 #                                and of the Automation APIs;
@@ -245,6 +247,38 @@ bench: PROFILE := release
 bench: $(VENV)/.complete install-python node c-library $(MOTO)/.complete
 	bindings-c/packaging/install build/c $(BUILT) $(VERSION)
 	STACKWRIGHT_TEST_MOTO=$(MOTO)/bin/python bench/run "$(ONLY)"
+
+# ---- documentation ----
+
+DOCS := $(CURDIR)/build/docs-venv
+# build/reference is added to the site: that of Node from typedoc, that of Rust from rustdoc.
+.PHONY: docs rust-reference node-reference test-docs
+
+$(DOCS)/.complete: docs/requirements.txt requirements-dev.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/pip install --quiet --disable-pip-version-check --requirement docs/requirements.txt "$$(grep ^pulumi== requirements-dev.txt)"
+	touch $@
+
+rust-reference:
+	$(CARGO) doc --quiet --no-deps --lib --package stackwright --package stackwright-project --package stackwright-command
+	rm -rf build/reference/rust && mkdir -p build/reference
+	cp -r target/doc build/reference/rust && rm -f build/reference/rust/*.json build/reference/rust/.lock
+
+node-reference: node_modules/.package-lock.json
+	rm -rf build/reference/node
+	npx --no-install typedoc --options docs/typedoc.json --logLevel Error
+
+docs: $(DOCS)/.complete rust-reference node-reference
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
+
+build/site/index.html:
+	$(MAKE) docs
+
+# Blocks run with what is built and installed as users get it: the wheel, the npm package, and the C library below build/c.
+test-docs: $(DOCS)/.complete build/site/index.html install-python npm-package c-library
+	bindings-c/packaging/install build/c $(BUILT) $(VERSION)
+	$(DOCS)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps build/wheels/*.whl
+	$(DOCS)/bin/python -m pytest -p no:cacheprovider -rs docs/tests
 
 # ---- checks ----
 

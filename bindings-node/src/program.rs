@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use stackwright::{
-    Error, ErrorKind,
     moves::ProgramLanguage,
     program::{LanguageRuntimeProgram, Program, ProgramContext},
 };
 use tokio::sync::oneshot;
 
-use crate::bridge::{Ended, Facts, Message, OpenRun, Run, Shared};
+use crate::bridge::{Ended, Facts, Message, OpenRun, Run, Shared, environment_ended};
 
 /// The package's description of a program.
 #[napi_derive::napi(object)]
@@ -88,11 +87,6 @@ impl Program for JsProgram {
             }
         };
         drop(open);
-        result.unwrap_or_else(|_| {
-            Err(Error::new(
-                ErrorKind::Program,
-                "the JavaScript environment of the program has ended",
-            ))
-        })
+        result.unwrap_or_else(|_| Err(environment_ended()))
     }
 }

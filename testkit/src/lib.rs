@@ -10,6 +10,8 @@ pub mod check;
 pub mod clock;
 pub mod control_group;
 pub mod director;
+#[cfg(doctest)]
+pub mod documents;
 pub mod fake;
 pub mod files;
 pub mod plugin;

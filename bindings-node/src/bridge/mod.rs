@@ -30,7 +30,7 @@ use tokio::runtime::Handle;
 pub(crate) use hooks::HookNames;
 pub(crate) use message::{Answer, CommandOutput, Message, Payload};
 pub(crate) use pending::Pending;
-pub(crate) use run::{Ended, Facts, OpenRun, Run};
+pub(crate) use run::{Ended, Facts, OpenRun, Run, environment_ended};
 pub use values::Values;
 
 use crate::{
@@ -80,12 +80,14 @@ impl Shared {
         }
     }
 
-    /// Drops all messages and pending calls, once the environment has ended. Callers see their senders dropped.
+    /// Drops all messages and pending calls, and ends all runs, once the environment has ended. Callers see their senders dropped.
     fn disconnect(&self) {
         let dropped = std::mem::take(&mut *self.lock());
         drop(dropped);
-        self.provider_calls.clear();
-        self.runs.clear();
+        drop(self.provider_calls.take_all());
+        for run in self.runs.take_all() {
+            run.finish(Err(environment_ended()));
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Message>> {

@@ -55,10 +55,10 @@ impl<T> Pending<T> {
         self.lock().waiting.remove(&number)
     }
 
-    /// Drops all entries.
-    pub(crate) fn clear(&self) {
+    /// Removes all entries, and returns them.
+    pub(crate) fn take_all(&self) -> Vec<T> {
         let waiting = std::mem::take(&mut self.lock().waiting);
-        drop(waiting);
+        waiting.into_values().collect()
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use napi::Result;
 use stackwright::{
+    Error, ErrorKind,
     monitor::{Monitor, RunInfo},
     program::ProgramContext,
 };
@@ -15,6 +16,12 @@ use crate::convert::{Js, Writer};
 
 /// How a program ended.
 pub(crate) type Ended = stackwright::Result<()>;
+
+/// The error of a program whose environment has ended.
+pub(crate) fn environment_ended() -> Error {
+    let text = "the JavaScript environment of the program has ended";
+    Error::new(ErrorKind::Program, text)
+}
 
 /// A run whose code runs in JavaScript.
 pub(crate) struct Run {
