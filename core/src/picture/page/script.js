@@ -392,10 +392,10 @@
         const item = element("li", { role: "treeitem", tabindex: "-1", "data-at": at, "aria-level": level });
         if (below.length > 0) item.setAttribute("aria-expanded", String(!folded.has(at)));
         item.setAttribute("aria-selected", String(at === selected));
-        const said = node.op === "same" ? "unchanged" : node.op;
+        const wording = node.op === "same" ? "unchanged" : node.op;
         const row = element("div", { class: "row" }, [
           element("span", { class: "fold", "aria-hidden": "true" }, below.length === 0 ? "" : folded.has(at) ? "▸" : "▾"),
-          element("span", { class: "sign", style: `color: var(--${node.failure === undefined ? `${colourOf(node)}-line` : "failed"})`, title: said, "aria-label": node.failure === undefined ? said : `${said} failed` }, signOf(node)),
+          element("span", { class: "sign", style: `color: var(--${node.failure === undefined ? `${colourOf(node)}-line` : "failed"})`, title: wording, "aria-label": node.failure === undefined ? wording : `${wording} failed` }, signOf(node)),
           element("span", {}, node.name),
           element("span", { class: "type" }, node.type),
           ...(below.length > 0 && folded.has(at) ? [element("span", { class: "count" }, `${countBelow(at)} below`)] : []),
@@ -508,11 +508,11 @@
     const close = element("button", { class: "close", "aria-label": "Close" }, "×");
     close.addEventListener("click", () => select(undefined, false));
     const colour = node.failure === undefined ? `${colourOf(node)}-line` : "failed";
-    const said = node.op === "same" ? "unchanged" : graph.planned ? `to ${node.op}` : node.op;
+    const wording = node.op === "same" ? "unchanged" : graph.planned ? `to ${node.op}` : node.op;
     const content = [
       close,
       element("h2", { tabindex: "-1" }, node.name),
-      element("span", { class: "badge", style: `border-color: var(--${colour}); color: var(--${colour})` }, said),
+      element("span", { class: "badge", style: `border-color: var(--${colour}); color: var(--${colour})` }, wording),
     ];
     if (isGroup(selected)) {
       const button = element("button", { class: "link" }, folded.has(selected) ? "unfold" : "fold");
