@@ -356,9 +356,9 @@
     } else {
       view.viewport(kept);
     }
-    view.on("tap", "node", (event) => select(Number(event.target.id().slice(1)), false));
+    view.on("tap", "node", (event) => select(Number(event.target.id().slice(1))));
     view.on("dbltap", "node", (event) => toggle(Number(event.target.id().slice(1))));
-    view.on("tap", (event) => event.target === view && select(undefined, false));
+    view.on("tap", (event) => event.target === view && select(undefined));
     mark();
     const total = nodes.filter((node) => node.kind !== "stack").length;
     find("status").textContent = `${count} of ${total} resources` + (visible.length === shown.size ? "" : `, ${visible.length} drawn; fold or unfold with a double click`);
@@ -372,6 +372,9 @@
     const drawn = view.getElementById(`n${representative(selected)}`);
     drawn.select();
     drawn.connectedEdges().addClass("near");
+    if (drawn.empty()) return;
+    const box = drawn.renderedBoundingBox({ includeOverlays: false });
+    if (box.x1 < 0 || box.y1 < 0 || box.x2 > view.width() || box.y2 > view.height()) view.center(drawn);
   }
 
   function toggle(at) {
@@ -424,7 +427,7 @@
     const item = event.target.closest('[role="treeitem"]');
     if (item === null) return;
     const at = Number(item.dataset.at);
-    event.target.classList.contains("fold") ? toggle(at) : select(at, true);
+    event.target.classList.contains("fold") ? toggle(at) : select(at);
   });
   find("tree").addEventListener("keydown", (event) => {
     const item = event.target.closest('[role="treeitem"]');
@@ -440,8 +443,8 @@
       End: () => focusItem(all.at(-1)),
       ArrowRight: () => (isOpen === "false" ? toggleItem(at) : isOpen === "true" && focusItem(all[place + 1])),
       ArrowLeft: () => (isOpen === "true" ? toggleItem(at) : focusItem(item.parentElement.closest('[role="treeitem"]'))),
-      Enter: () => select(at, true),
-      " ": () => select(at, true),
+      Enter: () => select(at),
+      " ": () => select(at),
     };
     if (keys[event.key] === undefined) return;
     event.preventDefault();
@@ -465,7 +468,7 @@
 
   function link(at) {
     const button = element("button", { class: "link", title: nodes[at].urn }, nodes[at].name);
-    button.addEventListener("click", () => select(at, true));
+    button.addEventListener("click", () => select(at));
     return button;
   }
 
@@ -506,7 +509,7 @@
     if (seen(node.dependsOn).length > 0) fact("depends on", links(seen(node.dependsOn)));
     if (dependents[selected].length > 0) fact("needed by", links(dependents[selected]));
     const close = element("button", { class: "close", "aria-label": "Close" }, "×");
-    close.addEventListener("click", () => select(undefined, false));
+    close.addEventListener("click", () => select(undefined));
     const colour = node.failure === undefined ? `${colourOf(node)}-line` : "failed";
     const wording = node.op === "same" ? "unchanged" : graph.planned ? `to ${node.op}` : node.op;
     const content = [
@@ -529,7 +532,7 @@
     panel.replaceChildren(...content);
   }
 
-  function select(at, moves) {
+  function select(at) {
     const wasOpen = selected !== undefined;
     selected = at;
     drawDetails();
@@ -538,7 +541,6 @@
     } else {
       if (wasOpen !== (at !== undefined)) view?.resize();
       mark();
-      if (moves && at !== undefined) view?.center(view.getElementById(`n${representative(at)}`));
     }
   }
 
@@ -610,7 +612,7 @@
       event.preventDefault();
       find("search").focus();
     } else if (event.key === "Escape") {
-      select(undefined, false);
+      select(undefined);
     }
   });
   let pending;
