@@ -2,6 +2,7 @@
 
 mod compression;
 mod credentials;
+mod ends;
 #[cfg(test)]
 pub(crate) mod faulty;
 mod file;

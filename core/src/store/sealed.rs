@@ -20,7 +20,8 @@ use tokio::sync::OnceCell;
 use zeroize::Zeroizing;
 
 use super::{
-    Condition, LockGuard, LockOwner, Object, ObjectInfo, Store, Version, changed, check_key,
+    Condition, LockGuard, LockOwner, Md5Digest, Object, ObjectInfo, Store, Version, changed, check_key,
+    file::digest,
     layout::{BACKUP_ENDING, HISTORY, LOCKS, META, STACKS},
     not_found,
 };
@@ -347,24 +348,31 @@ impl Store for SealedStore {
     }
 
     async fn get(&self, key: &str) -> Result<Option<Object>> {
+        Ok(self.get_with_digest(key).await?.map(|(object, _)| object))
+    }
+
+    async fn get_with_digest(&self, key: &str) -> Result<Option<(Object, Option<Md5Digest>)>> {
         if is_open(key) {
-            return self.inner.get(key).await;
+            return self.inner.get_with_digest(key).await;
         }
         check_key(key)?;
         let Some(cipher) = self.known().await? else {
             return Ok(None);
         };
-        let Some(object) = self.inner.get(key).await? else {
+        let Some((object, recorded)) = self.inner.get_with_digest(key).await? else {
             return Ok(None);
         };
         let bytes = match key {
             META => Bytes::from_static(PLAIN_META),
             key => cipher.open(key, &object.bytes)?,
         };
-        Ok(Some(Object {
-            bytes,
-            version: object.version,
-        }))
+        let recorded = recorded.map(|recorded| match digest(&object.bytes) == recorded {
+            true => digest(&bytes),
+            // It is that of another content.
+            false => recorded,
+        });
+        let version = object.version;
+        Ok(Some((Object { bytes, version }, recorded)))
     }
 
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
