@@ -6,9 +6,11 @@ mod ends;
 #[cfg(test)]
 pub(crate) mod faulty;
 mod file;
+mod frames;
 mod history;
 mod host;
 mod journal;
+mod layer;
 mod layout;
 mod lease;
 mod location;

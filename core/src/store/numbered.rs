@@ -15,7 +15,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -23,9 +22,10 @@ use bytes::{Bytes, BytesMut};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::{
-    Condition, LockGuard, LockOwner, Md5Digest, Object, ObjectInfo, Store, Version, changed,
+    Condition, Md5Digest, Object, ObjectInfo, Store, Version, changed,
     ends::{self, End},
     file::digest,
+    layer::{Layer, Layered},
     layout::{JOURNAL_ENDING, JOURNALS},
 };
 use crate::{
@@ -483,21 +483,17 @@ impl<S: Store> NumberedJournals<S> {
 }
 
 #[async_trait]
-impl<S: Store> Store for NumberedJournals<S> {
-    fn url(&self) -> String {
-        self.inner.url()
-    }
-
-    async fn get(&self, key: &str) -> Result<Option<Object>> {
-        match is_journal(key) {
-            true => self.read(key).await,
-            false => self.inner.get(key).await,
-        }
+impl<S: Store> Layer for NumberedJournals<S> {
+    fn inner(&self) -> &dyn Store {
+        &self.inner
     }
 
     async fn get_with_digest(&self, key: &str) -> Result<Option<(Object, Option<Md5Digest>)>> {
+        if is_journal(key) {
+            return Ok(self.read(key).await?.map(|object| (object, None)));
+        }
         let Some(journal) = ends::journal_of(key) else {
-            return Ok(self.get(key).await?.map(|object| (object, None)));
+            return self.inner.get_with_digest(key).await;
         };
         // The end that was seen with the journal, or one that is newer than the checkpoint.
         let recorded = self.ends().get(&journal).and_then(|end| end.checkpoint);
@@ -605,40 +601,20 @@ impl<S: Store> Store for NumberedJournals<S> {
             self.forget_checkpoint(to).await?;
             return self.inner.copy(from, to).await;
         }
-        match self.get(from).await? {
-            Some(object) => self.put(to, object.bytes, Condition::Any).await.map(drop),
+        match self.get_with_digest(from).await? {
+            Some((object, _)) => self.put(to, object.bytes, Condition::Any).await.map(drop),
             None => Err(super::not_found(from)),
         }
-    }
-
-    async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
-        self.inner.lock(name).await
-    }
-
-    async fn lock_for(&self, name: &str, operation: &str) -> Result<Box<dyn LockGuard>> {
-        self.inner.lock_for(name, operation).await
-    }
-
-    async fn break_lock(&self, name: &str, owner: &LockOwner) -> Result<bool> {
-        self.inner.break_lock(name, owner).await
     }
 
     fn shortens_journals(&self) -> bool {
         true
     }
-
-    fn rewrite_interval(&self) -> Duration {
-        self.inner.rewrite_interval()
-    }
-
-    async fn tidy(&self, prefix: &str) {
-        self.inner.tidy(prefix).await;
-    }
 }
 
 /// Makes the store of a server whole.
 pub(super) fn with_journals<S: Store>(inner: S, runtime: &Runtime, removal: Removal) -> Arc<dyn Store> {
-    Arc::new(NumberedJournals::new(inner, runtime.clone(), removal))
+    Arc::new(Layered(NumberedJournals::new(inner, runtime.clone(), removal)))
 }
 
 #[cfg(test)]

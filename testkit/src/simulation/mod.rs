@@ -6,7 +6,7 @@
 //!
 //! The seed determines where the state is: in a store whose locks end with their processes, in one whose locks are taken over when they
 //! are not renewed, or (half of the seeds) in a bucket with the engine's own leases and numbered journals, so that a frozen host may find
-//! that another one has gone on.
+//! that another one has gone on. A third of the stores is encrypted as a whole.
 
 mod clock;
 mod cloud;

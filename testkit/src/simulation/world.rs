@@ -33,6 +33,8 @@ pub(super) struct World {
     pub(super) clock: Arc<VirtualClock>,
     pub(super) store: MemoryStore,
     pub(super) kind: Kind,
+    /// Whether the store is encrypted as a whole.
+    pub(super) is_encrypted: bool,
     /// Whether the bucket ignores the conditions of writes: the fence does not work.
     pub(super) is_unfenced: bool,
     dice: SeededRandom,
@@ -66,6 +68,7 @@ impl World {
                 2 => Kind::Folder,
                 _ => Kind::Bucket,
             },
+            is_encrypted: !is_unfenced && seed / 4 % 3 == 0,
             is_unfenced,
             dice: SeededRandom::new(!seed),
             reader: OnceLock::new(),
