@@ -28,7 +28,7 @@ use super::{
 use crate::{
     error::{Error, ErrorKind, Result},
     runtime::Runtime,
-    secrets::{SecretsProvider, base64},
+    secrets::{SecretsProvider, kind},
 };
 
 /// The layout that readers of the store see.
@@ -134,7 +134,7 @@ impl SealedStore {
         }
         let make = || async {
             let manager = self.secrets.create().await?;
-            if manager.kind() == base64::KIND {
+            if manager.kind() == kind::ENCODED {
                 let message = format!(
                     "the store {} is to be encrypted, and the engine has nothing to encrypt with",
                     self.inner.url()
