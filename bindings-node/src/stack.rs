@@ -37,7 +37,7 @@ impl Stack {
         Self { stack, shared }
     }
 
-    /// Returns the stack, which waits for its lock as the option says.
+    /// Returns the stack, which waits for its lock as the option states.
     fn waiting(&self, wait_for_lock: Option<f64>) -> Result<stackwright::Stack> {
         binding::waiting(&self.stack, wait_for_lock).map_err(|error| errors::to_napi(&error))
     }

@@ -247,7 +247,7 @@ async fn an_operation_waits_for_the_lock_as_long_as_its_options_state() {
 }
 
 #[tokio::test]
-async fn edits_wait_for_the_lock_as_long_as_the_stack_says() {
+async fn edits_wait_for_the_lock_as_long_as_the_stack_states() {
     let echo = Arc::new(EchoProvider::default());
     let store = memory();
     let engine = engine(&echo, Arc::clone(&store));

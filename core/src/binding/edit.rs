@@ -283,7 +283,7 @@ impl EditDocument {
     }
 }
 
-/// Returns a stack that waits for its lock as long as `wait_for_lock` says.
+/// Returns a stack that waits for its lock as long as `wait_for_lock` states.
 ///
 /// # Errors
 /// [`crate::ErrorKind::InvalidInput`] for a number that is no duration in seconds.

@@ -187,7 +187,7 @@ fn duration(seconds: f64) -> Option<Duration> {
     duration.filter(|duration| !duration.is_zero())
 }
 
-/// Returns how long a lock is waited for, which `waitForLock` of an operation or an edit says.
+/// Returns how long a lock is waited for, which `waitForLock` of an operation or an edit states.
 ///
 /// # Errors
 /// [`crate::ErrorKind::InvalidInput`] for a number that is no duration.

@@ -252,7 +252,7 @@ async fn converge(world: &Arc<World>, pid: u32) -> Result<()> {
         let Some(snapshot) = world.observe("at the end").await else {
             break;
         };
-        world.state().warned.extend(pending_names(&snapshot));
+        world.state().begin(None, pending_names(&snapshot));
         let imports = importable(world, &snapshot);
         let is_last = imports.is_empty();
         let options = OperationOptions {

@@ -181,7 +181,7 @@ impl Objects for Bucket {
         let begins = (is_lease && is_first(&bytes)) || key.ends_with(JOURNAL_ENDING);
         let version = self.0.put(key, bytes, condition).await?;
         if begins {
-            self.0.world.warn().await;
+            self.0.world.warn(self.0.host.pid).await;
         }
         Ok(self.shown(version))
     }
@@ -382,7 +382,7 @@ impl Store for SimulatedStore {
             number
         };
         world.note(format_args!("host {pid} locks {name}"));
-        world.warn().await;
+        world.warn(pid).await;
         Ok(Box::new(Guard {
             world: Arc::downgrade(world),
             name: name.to_owned(),

@@ -296,7 +296,7 @@ impl StackStorage {
     }
 
     /// Locks the stack against this engine and the reference engine for `operation`, `update` for instance, which conflicts of
-    /// other lockers name. Waits as [`Self::waiting_for_lock`] says.
+    /// other lockers name. Waits as [`Self::waiting_for_lock`] states.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`], which names the holders, when it is locked elsewhere, and for a stack with an interrupted move of resources, or an interrupted renaming.
