@@ -438,12 +438,11 @@ impl<S: Store> NumberedJournals<S> {
         let mut refused = changed(journal);
         for _ in 0..MAX_BEGIN_ATTEMPTS {
             let known = self.ends().get(journal).cloned();
-            let known = match known {
-                Some(end) => end,
-                None => match self.first(journal).await? {
+            let Some(known) = known else {
+                match self.first(journal).await? {
                     First::Ended => continue,
                     First::Missing | First::Begun(..) => return Ok(None),
-                },
+                }
             };
             if known.checkpoint.is_none() {
                 return Ok(Some(known.version));

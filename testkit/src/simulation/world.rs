@@ -107,7 +107,7 @@ impl World {
                 2 => Kind::Folder,
                 _ => Kind::Bucket,
             },
-            is_encrypted: !is_unfenced && seed / 4 % 3 == 0,
+            is_encrypted: !is_unfenced && (seed / 4).is_multiple_of(3),
             is_unfenced,
             dice: SeededRandom::new(!seed),
             reader: OnceLock::new(),
