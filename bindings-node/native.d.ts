@@ -236,7 +236,7 @@ export declare class Stack {
   /** Reads the resource of a pending operation; the member `found` is null when it does not exist. */
   readPending(pending: string, resourceId?: string | undefined | null): Promise<Record<string, unknown>>
   /** Removes a pending operation, and returns it as the member `found`. */
-  forgetPending(pending: string, dryRun: boolean): Promise<Record<string, unknown>>
+  forgetPending(pending: string, dryRun: boolean, waitForLock?: number | undefined | null): Promise<Record<string, unknown>>
   /** Removes every lock and returns how many there were. */
   unlock(): Promise<number>
   /** Removes the locks of an owner and returns how many there were. */
@@ -248,7 +248,7 @@ export declare class Stack {
   /** Removes a tag; returns whether there was one. */
   removeTag(name: string): Promise<boolean>
   /** Removes the stack. */
-  remove(force: boolean): Promise<void>
+  remove(force: boolean, waitForLock?: number | undefined | null): Promise<void>
 }
 
 /** A stack's configuration. */

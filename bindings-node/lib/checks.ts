@@ -34,4 +34,5 @@ export function where(accepts: (value: unknown) => boolean, wanted: string, show
 
 export const anything: Check = () => undefined;
 export const flag = where((value) => typeof value === "boolean", "true or false");
+export const seconds = where((value) => typeof value === "number" && value >= 0 && value <= 1e9, "a number of seconds from 0", "number");
 export const text = where((value) => typeof value === "string", "a string");

@@ -1,6 +1,6 @@
 /** A stack and the operations on it. */
 import type { Bridge } from "./bridge";
-import { anything, checkMembers, type Checks, flag, where } from "./checks";
+import { anything, checkMembers, type Checks, flag, seconds, where } from "./checks";
 import type { DeleteEdit, EditReport, ImportResource, MoveEdit, MoveReport, PendingOperation, PolicyAnalysis, PolicyPack, RecordSelection, RenameEdit, ResourceGraph, ResourceRecord } from "./documents";
 import { awaited, guarded, InvalidInputError, StackwrightError } from "./errors";
 import { isKeyService, type KeyService, requireSecrets, type Secrets, secretsHost } from "./host";
@@ -38,6 +38,8 @@ export interface ImportOptions extends OperationOptions {
 export interface EditOptions {
     /** Whether nothing is written, and the report has what the edit would do. */
     dryRun?: boolean;
+    /** How long the edit waits for the stack while another one has locked it, in seconds. Left out, it fails at once. */
+    waitForLock?: number;
 }
 
 /** What a resource is renamed to. */
@@ -291,9 +293,9 @@ export class Stack {
     async #edit(called: string, edit: object, options: object, members: Checks = {}, secrets?: Secrets | KeyService): Promise<EditReport> {
         options = given(options);
         requireOptions(`${called}()`, options);
-        refuseUnknown(`${called}()`, options, { ...members, dryRun: flag });
-        const { dryRun } = options as EditOptions;
-        const document = jsonOfMembers({ ...edit, dryRun });
+        refuseUnknown(`${called}()`, options, { ...members, dryRun: flag, waitForLock: anything });
+        const { dryRun, waitForLock } = options as EditOptions;
+        const document = jsonOfMembers({ ...edit, dryRun, waitForLock });
         const edited = awaited(() => {
             const raised = this.#bridge.raised;
             const host = secrets && this.#bridge.addHost(secretsHost(secrets, (error) => raised.ofSecrets(error)));
@@ -390,12 +392,12 @@ export class Stack {
     async moveResources(urns: readonly string[], destination: Stack, options: MoveOptions = {}): Promise<MoveReport> {
         options = given(options);
         requireOptions("moveResources()", options);
-        refuseUnknown("moveResources()", options, { includeParents: anything, dryRun: flag });
+        refuseUnknown("moveResources()", options, { includeParents: anything, dryRun: flag, waitForLock: anything });
         if (!(destination instanceof Stack)) {
             throw new InvalidInputError("moveResources() takes a Stack as its destination");
         }
-        const { includeParents, dryRun } = options;
-        const document = jsonOfMembers({ move: { urns, includeParents }, dryRun });
+        const { includeParents, dryRun, waitForLock } = options;
+        const document = jsonOfMembers({ move: { urns, includeParents }, dryRun, waitForLock });
         const other = destination.#native;
         const moved = awaited(() => this.#native.moveResources(other, document, "moveResources()"));
         const report = JSON.parse(await moved) as MoveReport;
@@ -535,12 +537,13 @@ export class Stack {
     }
 
     /** Removes a pending operation from the state, and returns it. With `dryRun`, it stays. */
-    async forgetPending(pending: PendingOperation | string, options: { dryRun?: boolean } = {}): Promise<PendingOperation> {
+    async forgetPending(pending: PendingOperation | string, options: EditOptions = {}): Promise<PendingOperation> {
         options = given(options);
-        refuseUnknown("forgetPending()", options, { dryRun: true });
-        checkMembers(options, { dryRun: flag }, "forgetPending()");
+        refuseUnknown("forgetPending()", options, { dryRun: true, waitForLock: true });
+        checkMembers(options, { dryRun: flag, waitForLock: seconds }, "forgetPending()");
         const id = pendingId(pending);
-        const { found } = (await awaited(() => this.#native.forgetPending(id, options.dryRun ?? false))) as { found: PendingOperation };
+        const { dryRun, waitForLock } = options;
+        const { found } = (await awaited(() => this.#native.forgetPending(id, dryRun ?? false, waitForLock))) as { found: PendingOperation };
         return found;
     }
 
@@ -594,11 +597,11 @@ export class Stack {
     }
 
     /** Removes the stack and its history. One that still has resources is only removed by force. */
-    remove(options: { force?: boolean } = {}): Promise<void> {
+    remove(options: { force?: boolean; waitForLock?: number } = {}): Promise<void> {
         options = given(options);
-        refuseUnknown("remove()", options, { force: true });
-        checkMembers(options, { force: flag }, "remove()");
-        return awaited(() => this.#native.remove(options.force ?? false));
+        refuseUnknown("remove()", options, { force: true, waitForLock: true });
+        checkMembers(options, { force: flag, waitForLock: seconds }, "remove()");
+        return awaited(() => this.#native.remove(options.force ?? false, options.waitForLock));
     }
 
     toString(): string {

@@ -38,6 +38,11 @@ impl Stack {
         Self { stack, shared }
     }
 
+    /// Returns the stack, which waits for its lock as the option states.
+    fn waiting(&self, wait_for_lock: Option<f64>) -> Result<stackwright::Stack> {
+        binding::waiting(&self.stack, wait_for_lock).map_err(|error| errors::to_napi(&error))
+    }
+
     /// Returns what was read as the member `found`.
     fn found(&self, value: stackwright::Result<PropertyValue>) -> Result<Values> {
         let value = value.map_err(|error| errors::to_napi(&error))?;
@@ -297,8 +302,14 @@ impl Stack {
 
     /// Removes a pending operation, and returns it as the member `found`.
     #[napi(ts_return_type = "Promise<Record<string, unknown>>")]
-    pub async fn forget_pending(&self, pending: String, dry_run: bool) -> Result<Values> {
-        let entry = self.stack.forget_pending(&pending, dry_run).await;
+    pub async fn forget_pending(
+        &self,
+        pending: String,
+        dry_run: bool,
+        wait_for_lock: Option<f64>,
+    ) -> Result<Values> {
+        let stack = self.waiting(wait_for_lock)?;
+        let entry = stack.forget_pending(&pending, dry_run).await;
         self.found(entry.and_then(|entry| binding::pending_value(&entry)))
     }
 
@@ -345,8 +356,9 @@ impl Stack {
 
     /// Removes the stack.
     #[napi]
-    pub async fn remove(&self, force: bool) -> Result<()> {
-        let removed = self.stack.remove(force).await;
+    pub async fn remove(&self, force: bool, wait_for_lock: Option<f64>) -> Result<()> {
+        let stack = self.waiting(wait_for_lock)?;
+        let removed = stack.remove(force).await;
         removed.map_err(|error| errors::to_napi(&error))
     }
 }

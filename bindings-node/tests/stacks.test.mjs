@@ -73,6 +73,24 @@ test("breakLock removes the lock of the named owner only, and waitForLock waits 
     await stack.up({ waitForLock: 60, onEvent });
     assert.equal(await broken, 1);
     assert.equal(await stack.breakLock("me@elsewhere"), 0);
+
+    fs.mkdirSync(locks, { recursive: true });
+    fs.writeFileSync(path.join(locks, "1.json"), JSON.stringify(owner));
+    const edits = [
+        (waitForLock) => stack.restore({ version: 1, waitForLock }),
+        (waitForLock) => stack.forgetPending("none", { waitForLock }),
+        (waitForLock) => stack.remove({ force: true, waitForLock }),
+    ];
+    for (const edit of edits) {
+        const refused = await failureOf(edit(0.02));
+        assert.ok(refused instanceof ConflictError, refused.kind);
+        assert.ok(refused.hints.some((hint) => hint.includes("has waited")), String(refused.hints));
+        const invalid = await failureOf((async () => edit(-1))());
+        assert.ok(invalid instanceof InvalidInputError && invalid.message.includes("waitForLock"), String(invalid));
+    }
+    const removed = stack.remove({ force: true, waitForLock: 60 });
+    assert.equal(await stack.breakLock("me@elsewhere"), 1);
+    await removed;
 });
 
 test("dependents of a failed resource are skipped, and the failure has a deployment", async () => {

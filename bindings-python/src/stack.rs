@@ -366,15 +366,17 @@ impl Stack {
     }
 
     /// Removes a pending operation; `callback(dictionary, error)` gets its members.
+    #[pyo3(signature = (pending, dry_run, wait_for_lock, completions, callback))]
     fn forget_pending(
         &self,
         py: Python<'_>,
         pending: String,
         dry_run: bool,
+        wait_for_lock: Option<f64>,
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
-        let stack = self.stack.clone();
+        let stack = binding::waiting(&self.stack, wait_for_lock).or_raise(py)?;
         let work = async move { stack.forget_pending(&pending, dry_run).await };
         self.runtime.settle(
             py,
@@ -479,14 +481,16 @@ impl Stack {
     }
 
     /// Removes the stack.
+    #[pyo3(signature = (force, wait_for_lock, completions, callback))]
     fn remove(
         &self,
         py: Python<'_>,
         force: bool,
+        wait_for_lock: Option<f64>,
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
-        let stack = self.stack.clone();
+        let stack = binding::waiting(&self.stack, wait_for_lock).or_raise(py)?;
         let work = async move { stack.remove(force).await };
         self.runtime.settle(
             py,

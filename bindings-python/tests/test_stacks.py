@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,31 @@ def test_an_operation_waits_for_the_lock_as_long_as_it_is_asked_to(tmp_path: Pat
         stack.up(wait_for_lock=60, on_event=on_event)
         unlocking.join(60)
         assert waiting.is_set()
+
+
+def test_an_edit_waits_for_the_lock_as_long_as_it_is_asked_to(tmp_path: Path) -> None:
+    def program(ctx: sw.Context) -> None:
+        pass
+
+    with sync.Engine(store=f"file://{tmp_path}", secrets=Vault(), allow_unfenced=True) as engine:
+        stack = engine.stack("shop/dev", program)
+        stack.up()
+        leave_a_lock(tmp_path)
+        edits: list[Callable[[float], object]] = [
+            lambda limit: stack.restore(version=1, wait_for_lock=limit),
+            lambda limit: stack.forget_pending("none", wait_for_lock=limit),
+            lambda limit: stack.remove(force=True, wait_for_lock=limit),
+        ]
+        for edit in edits:
+            with pytest.raises(sw.ConflictError, match="me@elsewhere") as caught:
+                edit(0.02)
+            assert any("has waited" in hint for hint in caught.value.hints)
+            with pytest.raises(sw.InvalidInputError, match="wait_for_lock"):
+                edit(-1)
+        unlocking = threading.Timer(0.05, stack.unlock)
+        unlocking.start()
+        stack.remove(force=True, wait_for_lock=60)
+        unlocking.join(60)
 
 
 def test_dependents_of_a_failed_resource_are_skipped_and_the_failure_has_a_deployment(make_engine: MakeEngine) -> None:

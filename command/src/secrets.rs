@@ -11,7 +11,10 @@ use serde_json::Value;
 use stackwright::{
     Error, ErrorKind,
     runtime::Runtime,
-    secrets::{Base64Provider, KeyServiceProvider, PassphraseProvider, SecretsManager, SecretsProvider},
+    secrets::{
+        Base64Provider, KeyServiceProvider, PassphraseProvider, SecretsManager, SecretsProvider,
+        kind::{ENCODED, KEY_SERVICE},
+    },
 };
 
 use crate::{
@@ -31,11 +34,6 @@ const PROTECT: &str = "Enter your passphrase to protect config/secrets: ";
 const CONFIRM: &str = "Re-enter your passphrase to confirm: ";
 /// The error of the reference engine for two different answers.
 const DIFFERENT: &str = "passphrases do not match";
-
-/// The kind of secrets managers that only encode.
-const ENCODED: &str = "b64";
-/// The kind of secrets managers of key services.
-pub(crate) const KEY_SERVICE: &str = "cloud";
 
 /// The passphrases of former invocations, so that their keys are derived once: that takes long.
 #[derive(Default)]
@@ -270,10 +268,12 @@ impl EnvironmentSecrets {
 fn no_client(state: Option<&Value>) -> Error {
     let url = state.and_then(|state| state.get("url")?.as_str());
     let url = url.unwrap_or("the key service of the stack");
-    let message = format!("{url}: this command has no client of key services");
-    Error::new(ErrorKind::Secrets, message).with_hint(
-        "the Automation API of the packages for Python and Node has one, and so has an engine with `secrets`",
-    )
+    let message = format!(
+        "{url}: this command has no client of key services; the Automation API of the packages for Python and Node makes one from \
+         the URL"
+    );
+    Error::new(ErrorKind::Secrets, message)
+        .with_hint("an engine whose `secrets` are a key service has one, too")
 }
 
 fn missing() -> Error {

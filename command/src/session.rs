@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use stackwright::{
-    Engine, Error, ErrorKind, Opening, Stack, StackName, StackSettings, plugin::PluginSettings,
-    runtime::Runtime, secrets::SecretsProvider,
+    Engine, Error, ErrorKind, Opening, Stack, StackName, StackSettings,
+    plugin::PluginSettings,
+    runtime::Runtime,
+    secrets::{SecretsProvider, kind::KEY_SERVICE},
 };
 use stackwright_project::Project;
 
@@ -16,7 +18,7 @@ use crate::{
     invocation::{Ask, Invocation},
     place::{FoundProject, expanded, open_store, store_url},
     running::{Place, Running},
-    secrets::{EnvironmentSecrets, KEY_SERVICE, Passphrases},
+    secrets::{EnvironmentSecrets, Passphrases},
 };
 
 /// The only organization of stores without accounts.

@@ -156,6 +156,32 @@ async fn a_stack_with_a_key_service_needs_no_passphrase() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_client_of_key_services_the_error_names_what_has_one() {
+    let shop = Shop::new();
+    let refuses = async |line: &str| {
+        let ended = shop.run(line, Some("p"), false).await;
+        assert_ne!(ended.code, 0, "{line}: {ended:?}");
+        for part in [
+            "awskms",
+            "client",
+            "the Automation API of the packages for Python and Node",
+        ] {
+            assert!(ended.stderr.contains(part), "{line}: {}", ended.stderr);
+        }
+    };
+    refuses(&format!("stack init dev --secrets-provider={URL}")).await;
+    assert!(!shop.checkpoint("dev").exists());
+    shop.runs(&format!("stack init dev --secrets-provider={URL}"))
+        .await;
+    shop.runs("config set --secret token hunter2 --stack dev").await;
+    shop.runs(UP).await;
+    refuses(UP).await;
+    refuses("config get token --stack dev").await;
+    shop.run("stack init other", Some("p"), false).await;
+    refuses(&format!("stack change-secrets-provider {URL} --stack other")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stack_changes_from_a_key_service_to_a_passphrase_and_back() {
     let shop = Shop::new();
     shop.runs(&format!("stack init dev --secrets-provider {URL}"))

@@ -13,6 +13,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -28,10 +29,13 @@ use stackwright::{
     runtime::Runtime,
     secrets::Base64Provider,
     state::edit::{Move, Rename, Selection, StateEdit},
-    store::{Condition, LockGuard, MemoryStore, Object, ObjectInfo, Store, Version},
+    store::{Condition, HistoryPoint, LockGuard, MemoryStore, Object, ObjectInfo, Store, Version},
     urn::Urn,
 };
-use stackwright_testkit::{fake::EchoProvider, wait::Ended as _};
+use stackwright_testkit::{
+    fake::EchoProvider,
+    wait::{Ended as _, Within as _},
+};
 
 fn resource(name: &str, inputs: PropertyMap) -> Registration {
     Registration {
@@ -240,6 +244,75 @@ async fn an_operation_waits_for_the_lock_as_long_as_its_options_state() {
     waiting.cancel();
     let ended = waiting.ended().await;
     assert_eq!(ended.error.as_ref().unwrap().kind(), ErrorKind::Cancelled);
+}
+
+#[tokio::test]
+async fn edits_wait_for_the_lock_as_long_as_the_stack_states() {
+    let echo = Arc::new(EchoProvider::default());
+    let store = memory();
+    let engine = engine(&echo, Arc::clone(&store));
+    let open = async |name: &str| engine.create_stack(name, StackSettings::default()).await;
+    let (mut stack, other) = (open("shop/dev").await.unwrap(), open("shop/live").await.unwrap());
+    let update = stackwright::operation::OperationKind::Update;
+    let resources = Some(program(&[("a", "1"), ("b", "1")]));
+    let updated = stack.start(update, OperationOptions::default(), resources);
+    assert!(updated.ended().await.error.is_none());
+    let document = stack.export_deployment(false).await.unwrap();
+    let edit = async |name: &str, stack: &Stack| {
+        let urn = |name: &str| Urn::parse(&format!("urn:pulumi:dev::shop::echo:index:Echo::{name}")).unwrap();
+        let protect = StateEdit::Protect(Selection::of([urn("a")]));
+        match name {
+            "edit" => stack.edit(&protect, false).await.map(drop),
+            "restore" => stack.restore(&HistoryPoint::Version(1), false).await.map(drop),
+            "import" => stack.import_deployment(&document).await.map(drop),
+            "forget" => stack.forget_pending("none", false).await.map(drop),
+            "move" => {
+                let moved = Move::of([urn("b")]);
+                stack.move_resources(&other, &moved, false).await.map(drop)
+            }
+            "secrets" => stack.change_passphrase("x", false).await.map(drop),
+            "rename" => stack.rename_stack("prod", false).await.map(drop),
+            _ => stack.remove(true).await,
+        }
+    };
+    for name in [
+        "edit", "restore", "import", "forget", "move", "rename", "secrets", "removal",
+    ] {
+        if name == "secrets" {
+            stack = engine.stack("shop/prod", StackSettings::default()).await.unwrap();
+        }
+        let lock = format!(".pulumi/locks/organization/{}/1.json", stack.name());
+        let owner = json!({
+            "pid": 7, "username": "ann", "hostname": "there", "timestamp": "2026-01-01T00:00:00Z", "system": "other"
+        });
+        let owner = serde_json::to_vec(&owner).unwrap();
+        store.put(&lock, owner.into(), Condition::Absent).await.unwrap();
+        let refused = edit(name, &stack).within("a refused edit").await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conflict, "{name}: {refused}");
+        assert!(
+            !refused.hints().join("").contains("has waited"),
+            "{name}: {refused:?}"
+        );
+        let waiting = stack.waiting_for_lock(Duration::from_millis(20));
+        let refused = edit(name, &waiting);
+        let refused = refused.within("a refused edit").await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conflict, "{name}: {refused}");
+        assert!(
+            refused
+                .hints()
+                .join("")
+                .contains("20ms that this operation has waited"),
+            "{name}: {refused:?}"
+        );
+        let waiting = stack.waiting_for_lock(Duration::from_secs(600));
+        let (edited, broken) = futures::join!(edit(name, &waiting), stack.break_lock("ann@there:7"));
+        assert_eq!(broken.unwrap(), 1, "{name}");
+        match (name, edited) {
+            ("forget", edited) => assert_eq!(edited.unwrap_err().kind(), ErrorKind::NotFound),
+            (_, edited) => edited.unwrap(),
+        }
+        assert!(store.list(".pulumi/locks/").await.unwrap().is_empty(), "{name}");
+    }
 }
 
 /// A store that fails to remove lock files, as often as is left.

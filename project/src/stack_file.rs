@@ -3,7 +3,7 @@
 use stackwright::{
     Error, Result,
     config::{Config, ConfigKey},
-    secrets::KeyService,
+    secrets::{KeyService, kind},
 };
 
 use crate::{
@@ -217,7 +217,7 @@ impl StackFile {
 
     /// Names the secrets manager of a passphrase with this salt, or with `None` one of the host.
     pub(crate) fn name_passphrase(&mut self, salt: Option<String>) {
-        let is_passphrase = |named: &String| matches!(named.as_str(), "" | "default" | "passphrase");
+        let is_passphrase = |named: &String| kind::is_passphrase(named);
         if salt.is_some() {
             self.encrypted_key = None;
             self.secrets_provider = self
@@ -225,7 +225,7 @@ impl StackFile {
                 .take()
                 .map(|named| match is_passphrase(&named) {
                     true => named,
-                    false => "passphrase".to_owned(),
+                    false => kind::PASSPHRASE.to_owned(),
                 });
         } else {
             self.secrets_provider = self.secrets_provider.take().filter(|named| !is_passphrase(named));

@@ -319,22 +319,33 @@ class Stack:
         return parsed
 
     async def _edit(
-        self, called: str, edit: dict[str, Any], dry_run: bool, encryption: tuple[Any, Any] | None = None
+        self,
+        called: str,
+        edit: dict[str, Any],
+        dry_run: bool,
+        wait_for_lock: float | None,
+        encryption: tuple[Any, Any] | None = None,
     ) -> EditReport:
+        """Edits the state.
+
+        Each edit has ``dry_run``: whether nothing is written, and the report has what would change; and ``wait_for_lock``: how long it
+        waits for the stack while an operation or another host has locked it, in seconds. Without it, it fails at once.
+        """
         require_given("dry_run", dry_run, bool, "True or False")
-        encoded = document_of_options({**edit, "dry_run": dry_run})
+        encoded = document_of_options({**edit, "dry_run": dry_run, "wait_for_lock": wait_for_lock})
         return edit_report_of(
             await answer(lambda queue, callback: self._native.edit(encoded, f"{called}()", encryption, queue, callback))
         )
 
     @named_options
     async def import_deployment(
-        self, deployment: Mapping[str, Any] | bytes | str, *, force: bool = False, dry_run: bool = False
+        self, deployment: Mapping[str, Any] | bytes | str, *, force: bool = False, dry_run: bool = False, wait_for_lock: float | None = None
     ) -> EditReport:
         """Replaces the state by a deployment document. URNs that name another project are a warning in the report.
 
         :param force: Whether a state that is invalid, or whose URNs name another stack, is accepted.
         :param dry_run: Whether nothing is written, and the report has what would change.
+        :param wait_for_lock: How long it waits for the stack while another one has locked it, in seconds. Without it, it fails at once.
         """
         require_given("force", force, bool, "True or False")
         try:
@@ -342,7 +353,7 @@ class Stack:
         except UnicodeDecodeError:
             raise InvalidInputError("the deployment document is not UTF-8") from None
         edit = {"import_deployment": {"deployment": text, "force": force}}
-        return await self._edit("import_deployment", edit, dry_run)
+        return await self._edit("import_deployment", edit, dry_run, wait_for_lock)
 
     @named_options
     async def rename(
@@ -354,6 +365,7 @@ class Stack:
         type: str | None = None,
         no_parent: bool = False,
         dry_run: bool = False,
+        wait_for_lock: float | None = None,
     ) -> EditReport:
         """Gives a resource another name, parent or type in the state; what is left out stays.
 
@@ -363,9 +375,10 @@ class Stack:
         :param parent: The URN of the new parent; that of the stack itself for a resource at the top level.
         :param no_parent: Whether the resource has no parent afterwards, not even the stack itself.
         :param dry_run: Whether nothing is written, and the report has what would change.
+        :param wait_for_lock: How long it waits for the stack while another one has locked it, in seconds. Without it, it fails at once.
         """
         edit = {"urn": urn, "name": name, "parent": parent, "type": type, "no_parent": no_parent}
-        return await self._edit("rename", {"rename": edit}, dry_run)
+        return await self._edit("rename", {"rename": edit}, dry_run, wait_for_lock)
 
     @named_options
     async def delete_resources(
@@ -377,6 +390,7 @@ class Stack:
         dependents: bool = False,
         force: bool = False,
         dry_run: bool = False,
+        wait_for_lock: float | None = None,
     ) -> EditReport:
         """Removes the records of resources from the state. The resources themselves stay; no provider is called.
 
@@ -386,33 +400,35 @@ class Stack:
             removal with :class:`~stackwright.ConflictError`.
         :param force: Whether protected records are removed, too.
         :param dry_run: Whether nothing is written, and the report has what would change.
+        :param wait_for_lock: How long it waits for the stack while another one has locked it, in seconds. Without it, it fails at once.
         """
         edit = {"urns": _urns(urns), "all": all, "id": id, "dependents": dependents, "force": force}
-        return await self._edit("delete_resources", {"delete": edit}, dry_run)
+        return await self._edit("delete_resources", {"delete": edit}, dry_run, wait_for_lock)
 
     @named_options
-    async def protect(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
+    async def protect(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False, wait_for_lock: float | None = None) -> EditReport:
         """Protects resources from deletion, until the program registers them without protection.
 
         :param all: Whether all resources are protected, in place of ``urns``.
         :param dry_run: Whether nothing is written, and the report has what would change.
+        :param wait_for_lock: How long it waits for the stack while another one has locked it, in seconds. Without it, it fails at once.
         """
-        return await self._edit("protect", {"protect": {"urns": _urns(urns), "all": all}}, dry_run)
+        return await self._edit("protect", {"protect": {"urns": _urns(urns), "all": all}}, dry_run, wait_for_lock)
 
     @named_options
-    async def unprotect(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
+    async def unprotect(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False, wait_for_lock: float | None = None) -> EditReport:
         """Removes the protection of resources; the arguments are those of :meth:`protect`."""
-        return await self._edit("unprotect", {"unprotect": {"urns": _urns(urns), "all": all}}, dry_run)
+        return await self._edit("unprotect", {"unprotect": {"urns": _urns(urns), "all": all}}, dry_run, wait_for_lock)
 
     @named_options
-    async def taint(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
+    async def taint(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False, wait_for_lock: float | None = None) -> EditReport:
         """Marks resources for replacement by the next update; the arguments are those of :meth:`protect`."""
-        return await self._edit("taint", {"taint": {"urns": _urns(urns), "all": all}}, dry_run)
+        return await self._edit("taint", {"taint": {"urns": _urns(urns), "all": all}}, dry_run, wait_for_lock)
 
     @named_options
-    async def untaint(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
+    async def untaint(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False, wait_for_lock: float | None = None) -> EditReport:
         """Removes the marks of :meth:`taint`, with the same arguments."""
-        return await self._edit("untaint", {"untaint": {"urns": _urns(urns), "all": all}}, dry_run)
+        return await self._edit("untaint", {"untaint": {"urns": _urns(urns), "all": all}}, dry_run, wait_for_lock)
 
     @named_options
     async def move_resources(
@@ -422,6 +438,7 @@ class Stack:
         *,
         include_parents: bool = False,
         dry_run: bool = False,
+        wait_for_lock: float | None = None,
     ) -> MoveReport:
         """Moves resources, and all below them, to another stack of this or another engine. No provider is called.
 
@@ -436,11 +453,12 @@ class Stack:
         :param urns: The resources; the URN of the stack itself selects all below it. Providers cannot be named: they are copied where they are needed.
         :param include_parents: Whether the parents of the resources move, too, up to the stack itself, and everything below them.
         :param dry_run: Whether nothing is written, and the report has what would change.
+        :param wait_for_lock: How long it waits for the stack while another one has locked it, in seconds. Without it, it fails at once.
         """
         if not isinstance(destination, Stack):
             raise InvalidInputError(f"destination takes a Stack of this interface, not {type(destination).__name__}")
         require_given("dry_run", dry_run, bool, "True or False")
-        edit = {"move": {"urns": _urns(urns), "include_parents": include_parents}, "dry_run": dry_run}
+        edit = {"move": {"urns": _urns(urns), "include_parents": include_parents}, "dry_run": dry_run, "wait_for_lock": wait_for_lock}
         encoded, other = document_of_options(edit), destination._native
         return move_report_of(
             await answer(
@@ -451,12 +469,12 @@ class Stack:
         )
 
     @named_options
-    async def repair(self, *, dry_run: bool = False) -> EditReport:
+    async def repair(self, *, dry_run: bool = False, wait_for_lock: float | None = None) -> EditReport:
         """Sorts the records, and removes references to records that do not exist. A valid state stays as it is.
 
         What cannot be repaired raises :class:`~stackwright.StateError`, and the state stays as it is.
         """
-        return await self._edit("repair", {"repair": {}}, dry_run)
+        return await self._edit("repair", {"repair": {}}, dry_run, wait_for_lock)
 
     @named_options
     async def restore(
@@ -466,6 +484,7 @@ class Stack:
         time: datetime | str | None = None,
         passphrase: str | None = None,
         dry_run: bool = False,
+        wait_for_lock: float | None = None,
     ) -> EditReport:
         """Replaces the state by one of the history. Its secrets get the stack's present key.
 
@@ -480,20 +499,20 @@ class Stack:
             time = time.isoformat()
         elif isinstance(time, date):
             raise InvalidInputError("time takes a datetime with a time zone, not a date")
-        return await self._edit("restore", {"restore": {"version": version, "time": time, "passphrase": passphrase}}, dry_run)
+        return await self._edit("restore", {"restore": {"version": version, "time": time, "passphrase": passphrase}}, dry_run, wait_for_lock)
 
     @named_options
-    async def rename_stack(self, name: str, *, dry_run: bool = False) -> EditReport:
+    async def rename_stack(self, name: str, *, dry_run: bool = False, wait_for_lock: float | None = None) -> EditReport:
         """Gives the stack another name, ``stack`` or ``project/stack``. History and tags move with it, and the settings file of a
         stack that was opened with its ``project``; one of the new name that exists already is an error.
 
         This object keeps the former name: the engine opens the stack by the new one.
         """
-        return await self._edit("rename_stack", {"rename_stack": {"name": name}}, dry_run)
+        return await self._edit("rename_stack", {"rename_stack": {"name": name}}, dry_run, wait_for_lock)
 
     @named_options
     async def change_secrets(
-        self, *, passphrase: str | None = None, secrets: Secrets | KeyService | None = None, dry_run: bool = False
+        self, *, passphrase: str | None = None, secrets: Secrets | KeyService | None = None, dry_run: bool = False, wait_for_lock: float | None = None
     ) -> EditReport:
         """Encrypts the secrets of the state, and those of the settings file of ``project``, with another passphrase, with a data key
         that a key service wraps, or the host's own way. The report has the records that have secrets.
@@ -517,7 +536,7 @@ class Stack:
             encrypt, decrypt = (self._engine._provider_loop.as_blocking(function) for function in functions)
             encryption = (encrypt, decrypt)
         edit = {"change_secrets": {"passphrase": passphrase, "secrets": described}}
-        return await self._edit("change_secrets", edit, dry_run, encryption)
+        return await self._edit("change_secrets", edit, dry_run, wait_for_lock, encryption)
 
     async def outputs(self, *, show_secrets: bool = False) -> Mapping[str, OutputValue[PropertyValue]]:
         """Returns the stack's outputs by name. ``show_secrets=True`` has the values of secret ones in text for display, too."""
@@ -611,15 +630,15 @@ class Stack:
             raise
         return None if found is None else record_of(found, show_secrets)
 
-    async def forget_pending(self, pending: PendingOperation | str, *, dry_run: bool = False) -> PendingOperation:
+    async def forget_pending(self, pending: PendingOperation | str, *, dry_run: bool = False, wait_for_lock: float | None = None) -> PendingOperation:
         """Removes a pending operation from the state, and returns it. With ``dry_run=True``, it stays.
 
         :param pending: The pending operation, or its id.
         """
         require_given("dry_run", dry_run, bool, "True or False")
-        id = _pending_id(pending)
+        id, limit = _pending_id(pending), _seconds("wait_for_lock", wait_for_lock)
         return pending_of(
-            await answer(lambda queue, callback: self._native.forget_pending(id, dry_run, queue, callback))
+            await answer(lambda queue, callback: self._native.forget_pending(id, dry_run, limit, queue, callback))
         )
 
     async def history(self, *, limit: int | None = None, page: int = 1) -> list[dict[str, Any]]:
@@ -670,13 +689,21 @@ class Stack:
         locks: int = await answer(lambda queue, callback: self._native.break_lock(owner, queue, callback))
         return locks
 
-    async def remove(self, *, force: bool = False) -> None:
+    async def remove(self, *, force: bool = False, wait_for_lock: float | None = None) -> None:
         """Removes the stack and its history. One that still has resources is only removed by force."""
         require_given("force", force, bool, "True or False")
-        await answer(lambda queue, callback: self._native.remove(force, queue, callback))
+        limit = _seconds("wait_for_lock", wait_for_lock)
+        await answer(lambda queue, callback: self._native.remove(force, limit, queue, callback))
 
     def __repr__(self) -> str:
         return f"<Stack {self.name}>"
+
+
+def _seconds(name: str, seconds: float | None) -> float | None:
+    """Refuses what is no number in the place of a time."""
+    if seconds is not None and (not isinstance(seconds, (int, float)) or isinstance(seconds, bool)):
+        raise InvalidInputError(f"{name} takes a number of seconds from 0, not {seconds!r}")
+    return seconds
 
 
 def _urns(urns: Sequence[str]) -> list[str]:

@@ -277,10 +277,10 @@ class Stack:
 
     @named_options
     def import_deployment(
-        self, deployment: Mapping[str, Any] | bytes | str, *, force: bool = False, dry_run: bool = False
+        self, deployment: Mapping[str, Any] | bytes | str, *, force: bool = False, dry_run: bool = False, wait_for_lock: float | None = None
     ) -> EditReport:
         """Replaces the state by a deployment document. URNs that name another project are a warning in the report."""
-        return _background.run(self._stack.import_deployment(deployment, force=force, dry_run=dry_run))
+        return _background.run(self._stack.import_deployment(deployment, force=force, dry_run=dry_run, wait_for_lock=wait_for_lock))
 
     @named_options
     def rename(
@@ -292,10 +292,11 @@ class Stack:
         type: str | None = None,
         no_parent: bool = False,
         dry_run: bool = False,
+        wait_for_lock: float | None = None,
     ) -> EditReport:
         """Gives a resource another name, parent or type in the state; descendants and all references follow."""
         renaming = self._stack.rename(
-            urn, name=name, parent=parent, type=type, no_parent=no_parent, dry_run=dry_run
+            urn, name=name, parent=parent, type=type, no_parent=no_parent, dry_run=dry_run, wait_for_lock=wait_for_lock
         )
         return _background.run(renaming)
 
@@ -309,32 +310,33 @@ class Stack:
         dependents: bool = False,
         force: bool = False,
         dry_run: bool = False,
+        wait_for_lock: float | None = None,
     ) -> EditReport:
         """Removes the records of resources from the state. The resources themselves stay; no provider is called."""
         deleting = self._stack.delete_resources(
-            urns, all=all, id=id, dependents=dependents, force=force, dry_run=dry_run
+            urns, all=all, id=id, dependents=dependents, force=force, dry_run=dry_run, wait_for_lock=wait_for_lock
         )
         return _background.run(deleting)
 
     @named_options
-    def protect(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
+    def protect(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False, wait_for_lock: float | None = None) -> EditReport:
         """Protects resources from deletion, until the program registers them without protection."""
-        return _background.run(self._stack.protect(urns, all=all, dry_run=dry_run))
+        return _background.run(self._stack.protect(urns, all=all, dry_run=dry_run, wait_for_lock=wait_for_lock))
 
     @named_options
-    def unprotect(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
+    def unprotect(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False, wait_for_lock: float | None = None) -> EditReport:
         """Removes the protection of resources."""
-        return _background.run(self._stack.unprotect(urns, all=all, dry_run=dry_run))
+        return _background.run(self._stack.unprotect(urns, all=all, dry_run=dry_run, wait_for_lock=wait_for_lock))
 
     @named_options
-    def taint(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
+    def taint(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False, wait_for_lock: float | None = None) -> EditReport:
         """Marks resources for replacement by the next update."""
-        return _background.run(self._stack.taint(urns, all=all, dry_run=dry_run))
+        return _background.run(self._stack.taint(urns, all=all, dry_run=dry_run, wait_for_lock=wait_for_lock))
 
     @named_options
-    def untaint(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False) -> EditReport:
+    def untaint(self, urns: Sequence[str] = (), *, all: bool = False, dry_run: bool = False, wait_for_lock: float | None = None) -> EditReport:
         """Removes the marks of :meth:`taint`."""
-        return _background.run(self._stack.untaint(urns, all=all, dry_run=dry_run))
+        return _background.run(self._stack.untaint(urns, all=all, dry_run=dry_run, wait_for_lock=wait_for_lock))
 
     @named_options
     def move_resources(
@@ -344,19 +346,20 @@ class Stack:
         *,
         include_parents: bool = False,
         dry_run: bool = False,
+        wait_for_lock: float | None = None,
     ) -> MoveReport:
         """Moves resources, and all below them, to another stack of this or another engine."""
         if not isinstance(destination, Stack):
             raise InvalidInputError(f"destination takes a Stack of this interface, not {type(destination).__name__}")
         moving = self._stack.move_resources(
-            urns, destination._stack, include_parents=include_parents, dry_run=dry_run
+            urns, destination._stack, include_parents=include_parents, dry_run=dry_run, wait_for_lock=wait_for_lock
         )
         return _background.run(moving)
 
     @named_options
-    def repair(self, *, dry_run: bool = False) -> EditReport:
+    def repair(self, *, dry_run: bool = False, wait_for_lock: float | None = None) -> EditReport:
         """Sorts the records, and removes references to records that do not exist. A valid state stays as it is."""
-        return _background.run(self._stack.repair(dry_run=dry_run))
+        return _background.run(self._stack.repair(dry_run=dry_run, wait_for_lock=wait_for_lock))
 
     @named_options
     def restore(
@@ -366,22 +369,23 @@ class Stack:
         time: datetime | str | None = None,
         passphrase: str | None = None,
         dry_run: bool = False,
+        wait_for_lock: float | None = None,
     ) -> EditReport:
         """Replaces the state by one of the history: that of an operation's number, or of a time."""
-        restoring = self._stack.restore(version=version, time=time, passphrase=passphrase, dry_run=dry_run)
+        restoring = self._stack.restore(version=version, time=time, passphrase=passphrase, dry_run=dry_run, wait_for_lock=wait_for_lock)
         return _background.run(restoring)
 
     @named_options
-    def rename_stack(self, name: str, *, dry_run: bool = False) -> EditReport:
+    def rename_stack(self, name: str, *, dry_run: bool = False, wait_for_lock: float | None = None) -> EditReport:
         """Gives the stack another name, ``stack`` or ``project/stack``. This object keeps the former name."""
-        return _background.run(self._stack.rename_stack(name, dry_run=dry_run))
+        return _background.run(self._stack.rename_stack(name, dry_run=dry_run, wait_for_lock=wait_for_lock))
 
     @named_options
     def change_secrets(
-        self, *, passphrase: str | None = None, secrets: Secrets | KeyService | None = None, dry_run: bool = False
+        self, *, passphrase: str | None = None, secrets: Secrets | KeyService | None = None, dry_run: bool = False, wait_for_lock: float | None = None
     ) -> EditReport:
         """Encrypts the secrets with another passphrase, a key service, or the host's own way. This object keeps the former key."""
-        return _background.run(self._stack.change_secrets(passphrase=passphrase, secrets=secrets, dry_run=dry_run))
+        return _background.run(self._stack.change_secrets(passphrase=passphrase, secrets=secrets, dry_run=dry_run, wait_for_lock=wait_for_lock))
 
     def analyze(self, policies: _stack.Policies) -> PolicyAnalysis:
         """Analyzes the recorded state with policies, without a program."""
@@ -449,9 +453,9 @@ class Stack:
         """Reads the resource of a pending operation without recording it; ``None`` when it does not exist."""
         return _background.run(self._stack.read_pending(pending, resource_id, show_secrets=show_secrets))
 
-    def forget_pending(self, pending: PendingOperation | str, *, dry_run: bool = False) -> PendingOperation:
+    def forget_pending(self, pending: PendingOperation | str, *, dry_run: bool = False, wait_for_lock: float | None = None) -> PendingOperation:
         """Removes a pending operation from the state, and returns it. With ``dry_run=True``, it stays."""
-        return _background.run(self._stack.forget_pending(pending, dry_run=dry_run))
+        return _background.run(self._stack.forget_pending(pending, dry_run=dry_run, wait_for_lock=wait_for_lock))
 
     def history(self, *, limit: int | None = None, page: int = 1) -> list[dict[str, Any]]:
         """Returns the history's entries, newest first: those of a page with ``limit`` entries, counted from 1."""
@@ -477,9 +481,9 @@ class Stack:
         """Removes the locks of one owner (`user@host` or `user@host:process`), and returns how many there were."""
         return _background.run(self._stack.break_lock(owner))
 
-    def remove(self, *, force: bool = False) -> None:
+    def remove(self, *, force: bool = False, wait_for_lock: float | None = None) -> None:
         """Removes the stack and its history."""
-        _background.run(self._stack.remove(force=force))
+        _background.run(self._stack.remove(force=force, wait_for_lock=wait_for_lock))
 
     def __repr__(self) -> str:
         return f"<Stack {self.name}>"

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use stackwright::secrets::kind::PASSPHRASE;
+
 use super::select::check_provider;
 use crate::{
     failure::{Failure, Result},
     session::Session,
 };
 
-/// The provider with a new passphrase. `default` keeps the one of the environment.
-const PASSPHRASE: &str = "passphrase";
 /// The questions for a new passphrase.
 const NEW: &str = "Enter your new passphrase to protect config/secrets: ";
 const AGAIN: &str = "Re-enter your passphrase to confirm: ";
@@ -20,6 +20,7 @@ pub(super) async fn change(session: &Session<'_>, stack: Option<&str>, provider:
     let key_service = check_provider(session, provider)?;
     let stack = session.named_stack(&named).await?;
     session.require_key(&named.name).await?;
+    // `default` keeps the passphrase of the environment.
     let passphrase = match provider {
         _ if key_service.is_some() => None,
         PASSPHRASE if session.has_engine_of_host() => {

@@ -2,7 +2,13 @@
 
 use std::sync::Arc;
 
-use stackwright::{ErrorKind, StackSettings, secrets::SecretsProvider};
+use stackwright::{
+    ErrorKind, StackSettings,
+    secrets::{
+        SecretsProvider,
+        kind::{KEY_SERVICES, is_passphrase},
+    },
+};
 use stackwright_project::Project;
 
 use crate::{
@@ -11,11 +17,6 @@ use crate::{
     secrets::PreparedSecrets,
     session::{NamedStack, Session},
 };
-
-/// The secrets providers of new stacks that need nothing but the passphrase.
-const PASSPHRASES: [&str; 3] = ["", "default", "passphrase"];
-/// What encrypts elsewhere, by the scheme of its URL.
-const KEY_SERVICES: [&str; 4] = ["awskms", "azurekeyvault", "gcpkms", "hashivault"];
 
 /// Creates a stack, and selects it.
 pub(super) async fn init(session: &Session<'_>, arguments: &StackInit) -> Result {
@@ -150,7 +151,7 @@ pub(crate) fn check_provider(
     provider: &str,
 ) -> Result<Option<Arc<dyn SecretsProvider>>> {
     let scheme = provider.split(':').next().unwrap_or(provider);
-    if PASSPHRASES.contains(&provider) {
+    if is_passphrase(provider) {
         return Ok(None);
     }
     if KEY_SERVICES.contains(&scheme)
@@ -161,11 +162,12 @@ pub(crate) fn check_provider(
     }
     Err(Failure::new(match KEY_SERVICES.contains(&scheme) {
         true => format!(
-            "the secrets provider {scheme:?} is not supported: secrets are encrypted with a passphrase, or by an engine of \
-             the host that encrypts its own way"
+            "the secrets provider {scheme:?} is not supported: this command has no client of key services. Use a passphrase, or \
+             the Automation API of the packages for Python and Node, which makes a client from the URL"
         ),
         false => format!(
-            "unknown secrets provider type '{scheme}' (supported values: default,passphrase,awskms,azurekeyvault,gcpkms,hashivault)"
+            "unknown secrets provider type '{scheme}' (supported values: default,passphrase,{})",
+            KEY_SERVICES.join(",")
         ),
     }))
 }

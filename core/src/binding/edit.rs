@@ -10,6 +10,7 @@ use crate::{
     engine::Stack,
     error::{Error, Result},
     message::Language,
+    operation::lock_limit,
     property::json::to_vec,
     resource::PendingOperationKind,
     runtime::Timestamp,
@@ -20,7 +21,7 @@ use crate::{
     store::HistoryPoint,
 };
 
-/// An edit of a stack's state: exactly one of the members, besides [`Self::dry_run`].
+/// An edit of a stack's state: exactly one of the members, besides [`Self::dry_run`] and [`Self::wait_for_lock`].
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(rename = "StateEdit")]
@@ -50,6 +51,10 @@ pub struct EditDocument {
     change_secrets: Option<ChangeSecretsDocument>,
     /// Whether nothing is written, and the report has what the edit would do.
     dry_run: bool,
+    /// How long the edit waits for the stack while an operation or another host has locked it, in seconds. Left out, it fails at once. A dry
+    /// run does not lock the stack.
+    #[schemars(range(min = 0, max = 1_000_000_000), extend("x-takes" = "a number of seconds from 0"))]
+    wait_for_lock: Option<f64>,
 }
 
 /// A change of the encryption of secrets, by one of the members.
@@ -239,6 +244,7 @@ impl EditDocument {
     /// That of [`Stack::edit`].
     pub async fn apply(self, stack: &Stack, functions: HostSecrets) -> Result<EditReport> {
         let dry_run = self.dry_run;
+        let stack = &waiting(stack, self.wait_for_lock)?;
         let edits = [
             self.rename.map(StateEdit::Rename).map(Chosen::Records),
             self.delete.map(StateEdit::Delete).map(Chosen::Records),
@@ -275,6 +281,15 @@ impl EditDocument {
             Chosen::ChangeSecrets(change) => change.apply(stack, functions, dry_run).await,
         }
     }
+}
+
+/// Returns a stack that waits for its lock as long as `wait_for_lock` states.
+///
+/// # Errors
+/// [`crate::ErrorKind::InvalidInput`] for a number that is no duration in seconds.
+pub fn waiting(stack: &Stack, wait_for_lock: Option<f64>) -> Result<Stack> {
+    let limit = lock_limit(wait_for_lock)?;
+    Ok(limit.map_or_else(|| stack.clone(), |limit| stack.waiting_for_lock(limit)))
 }
 
 /// The edit of a document.

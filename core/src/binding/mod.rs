@@ -33,7 +33,7 @@ pub use crate::message::nearest_names;
 pub use analysis::analysis_document;
 pub use credentials::{CredentialDocument, CredentialHost};
 pub use document::{Document, schemas};
-pub use edit::{EditDocument, edit, edit_report_document};
+pub use edit::{EditDocument, edit, edit_report_document, waiting};
 pub use import::{import_document, import_request, import_values};
 pub use move_edit::{MoveEditDocument, move_report_document, move_resources};
 pub use options::{

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::edit::EditReportDocument;
+use super::edit::{EditReportDocument, waiting};
 use crate::{
     engine::Stack,
     error::Result,
@@ -23,6 +23,11 @@ pub struct MoveEditDocument {
     /// Whether nothing is written, and the report has what the move would do.
     #[serde(default)]
     dry_run: bool,
+    /// How long the move waits for both stacks while an operation or another host has locked one, in seconds. Left out, it fails at once. A
+    /// dry run does not lock the stacks.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1_000_000_000), extend("x-takes" = "a number of seconds from 0"))]
+    wait_for_lock: Option<f64>,
 }
 
 /// What a move of resources did to both stacks, or would do.
@@ -65,6 +70,7 @@ pub async fn move_resources(
     subject: &str,
 ) -> Result<Vec<u8>> {
     let document: MoveEditDocument = super::read(json, language, subject)?;
+    let stack = waiting(stack, document.wait_for_lock)?;
     let report = stack.move_resources(destination, &document.edit, document.dry_run);
     move_report_document(&report.await?)
 }

@@ -67,6 +67,7 @@ pub use import::{
 pub(crate) use move_resources::move_resources;
 pub use opening::Opening;
 pub use options::OperationOptions;
+pub(crate) use options::lock_limit;
 pub(crate) use rename_stack::rename_stack;
 pub(crate) use replace_state::{import as replace_by_import, restore};
 pub(crate) use resolve::PendingWork;

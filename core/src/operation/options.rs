@@ -187,6 +187,21 @@ fn duration(seconds: f64) -> Option<Duration> {
     duration.filter(|duration| !duration.is_zero())
 }
 
+/// Returns how long a lock is waited for, which `waitForLock` of an operation or an edit states.
+///
+/// # Errors
+/// [`crate::ErrorKind::InvalidInput`] for a number that is no duration.
+pub(crate) fn lock_limit(seconds: Option<f64>) -> Result<Option<Duration>> {
+    let Some(seconds) = seconds else {
+        return Ok(None);
+    };
+    let limit = Duration::try_from_secs_f64(seconds).map_err(|_| {
+        let name = styled_name("waitForLock");
+        Error::invalid(format!("{name} takes a number of seconds from 0, not {seconds}"))
+    });
+    limit.map(Some)
+}
+
 impl OperationOptions {
     /// Returns the same options with the defaults of the language bindings where these differ from the reference
     /// engine's: an empty program is refused ([`Self::allow_empty`]).
@@ -235,9 +250,9 @@ impl OperationOptions {
         duration(self.timeout?)
     }
 
-    /// Returns how long the operation waits for the stack's lock.
-    pub(crate) fn lock_limit(&self) -> Duration {
-        self.wait_for_lock.and_then(duration).unwrap_or_default()
+    /// Returns how long the operation waits for the stack's lock; `None` where that is not given, and for one that is refused.
+    pub(crate) fn lock_limit(&self) -> Option<Duration> {
+        lock_limit(self.wait_for_lock).ok().flatten()
     }
 
     /// Returns how long one call of a transform, a hook or a policy may take.
@@ -260,13 +275,7 @@ impl OperationOptions {
                 return Err(Error::invalid(text));
             }
         }
-        if let Some(seconds) = self.wait_for_lock
-            && Duration::try_from_secs_f64(seconds).is_err()
-        {
-            let name = styled_name("waitForLock");
-            let text = format!("{name} takes a number of seconds from 0, not {seconds}");
-            return Err(Error::invalid(text));
-        }
+        lock_limit(self.wait_for_lock)?;
         for (other, is_given) in [
             ("targets", !self.targets.is_empty()),
             ("excludes", !self.excludes.is_empty()),
@@ -332,13 +341,13 @@ mod tests {
 
     #[test]
     fn the_time_to_wait_for_a_lock_is_not_negative() {
-        for (wait_for_lock, limit) in [(None, 0), (Some(0.0), 0), (Some(0.5), 500)] {
+        for (wait_for_lock, limit) in [(None, None), (Some(0.0), Some(0)), (Some(0.5), Some(500))] {
             let options = OperationOptions {
                 wait_for_lock,
                 ..OperationOptions::default()
             };
             options.check().unwrap();
-            assert_eq!(options.lock_limit(), Duration::from_millis(limit));
+            assert_eq!(options.lock_limit(), limit.map(Duration::from_millis));
         }
         let options = OperationOptions {
             wait_for_lock: Some(-1.0),

@@ -232,7 +232,10 @@ impl OperationRun {
 
     /// Locks the stack. Waits for it as long as the options state, unless the operation is cancelled.
     async fn lock(&self) -> Result<StackLock> {
-        let limit = self.options.lock_limit();
+        let limit = self
+            .options
+            .lock_limit()
+            .unwrap_or(self.stack.storage.lock_limit());
         let waits = |error: &Error| {
             let text = format!("waiting for the lock of the stack: {}", error.message());
             self.events.diagnostic(Diagnostic::new(Severity::Info, text));

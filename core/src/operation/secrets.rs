@@ -8,7 +8,7 @@ use super::StackContext;
 use crate::{
     config::DecryptedConfig,
     error::{Error, Result},
-    secrets::{KeyService, SecretsManager, SecretsProvider, base64, cloud, open_or_lock, passphrase},
+    secrets::{KeyService, SecretsManager, SecretsProvider, kind, open_or_lock},
 };
 
 impl StackContext {
@@ -27,14 +27,14 @@ impl StackContext {
                 Some(manager) => manager,
                 None => secrets.create().await?,
             };
-            if manager.kind() == cloud::KIND {
+            if manager.kind() == kind::KEY_SERVICE {
                 // What a key service refuses ends the operation before anything is made whose secrets could not be recorded.
                 manager.ready().await?;
             }
             return Ok(manager);
         };
         let opened = secrets
-            .open(passphrase::KIND, Some(&json!({ "salt": salt })))
+            .open(kind::PASSPHRASE, Some(&json!({ "salt": salt })))
             .await;
         opened.map_err(|error| {
             let text = format!(
@@ -78,14 +78,14 @@ pub(super) async fn config_manager(
     if salt.is_none()
         && let Some(state) = known.and_then(KeyService::manager_state)
     {
-        return Ok(open_or_lock(secrets, cloud::KIND, Some(&state)).await);
+        return Ok(open_or_lock(secrets, kind::KEY_SERVICE, Some(&state)).await);
     }
     Ok(match (salt, of_state) {
-        (Some(salt), _) => open_or_lock(secrets, passphrase::KIND, Some(&json!({ "salt": salt }))).await,
-        (None, Some(manager)) if manager.kind() == base64::KIND => {
+        (Some(salt), _) => open_or_lock(secrets, kind::PASSPHRASE, Some(&json!({ "salt": salt }))).await,
+        (None, Some(manager)) if manager.kind() == kind::ENCODED => {
             let own = secrets.create().await?;
             match own.kind() {
-                passphrase::KIND => Arc::clone(manager),
+                kind::PASSPHRASE => Arc::clone(manager),
                 _ => own,
             }
         }

@@ -19,7 +19,7 @@ use crate::{
         stack_key::recorded_manager,
     },
     property::PropertyMap,
-    secrets::{KeyService, Redactor, SecretsProvider, cloud},
+    secrets::{KeyService, Redactor, SecretsProvider, kind},
     state::{edit::StateEdit, integrity, journal::JournalReceiver},
     store::{StackName, StackStorage},
 };
@@ -122,7 +122,7 @@ impl StackContext {
         };
         match self.secrets.open(&kind, state.as_ref()).await {
             // A key service that fails is not another key.
-            Err(error) => kind != cloud::KIND || error.kind() != ErrorKind::Decrypt,
+            Err(error) => kind != kind::KEY_SERVICE || error.kind() != ErrorKind::Decrypt,
             Ok(_) => false,
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    secrets::{SecretsProvider, cloud},
+    secrets::{SecretsProvider, kind},
     state::{deployment::secrets_of_checkpoint, journal::secrets_of_journal},
     store::{StackStorage, StoredStack},
 };
@@ -13,7 +13,7 @@ pub(crate) const WRONG_KEY: &str = "open the stack with the passphrase that its 
 /// Adds the hint for a key that is not the stack's. That of a key service names what is missing already.
 pub(crate) fn with_way_out(error: Error, kind: &str) -> Error {
     match kind {
-        cloud::KIND => error,
+        kind::KEY_SERVICE => error,
         _ => error.with_hint(WRONG_KEY),
     }
 }

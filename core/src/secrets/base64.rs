@@ -5,11 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-use super::{SecretsManager, SecretsProvider, passphrase};
+use super::{SecretsManager, SecretsProvider, kind};
 use crate::error::{Error, ErrorKind, Result};
-
-/// The name of this kind of manager in deployments.
-pub(crate) const KIND: &str = "b64";
 
 /// Stores secrets as the base64 of their plaintext.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,7 +15,7 @@ pub struct Base64Secrets;
 #[async_trait]
 impl SecretsManager for Base64Secrets {
     fn kind(&self) -> &str {
-        KIND
+        kind::ENCODED
     }
 
     fn state(&self) -> Option<serde_json::Value> {
@@ -26,7 +23,7 @@ impl SecretsManager for Base64Secrets {
     }
 
     fn identity(&self) -> Arc<str> {
-        KIND.into()
+        kind::ENCODED.into()
     }
 
     async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>> {
@@ -54,10 +51,10 @@ pub struct Base64Provider;
 #[async_trait]
 impl SecretsProvider for Base64Provider {
     async fn open(&self, kind: &str, _state: Option<&serde_json::Value>) -> Result<Arc<dyn SecretsManager>> {
-        if kind == KIND {
+        if kind == kind::ENCODED {
             return Ok(Arc::new(Base64Secrets));
         }
-        if kind == passphrase::KIND {
+        if kind == kind::PASSPHRASE {
             let text = "the stack's secrets are encrypted with a passphrase, but the engine has none";
             return Err(Error::new(ErrorKind::Secrets, text).with_hint("give the engine the passphrase"));
         }
@@ -78,7 +75,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_missing_passphrase_is_reported() {
-        let refused = Base64Provider.open(passphrase::KIND, None).await.err().unwrap();
+        let refused = Base64Provider.open(kind::PASSPHRASE, None).await.err().unwrap();
         assert_eq!(refused.kind(), ErrorKind::Secrets);
         assert!(refused.message().contains("the engine has none"), "{refused}");
         assert_eq!(refused.hints().len(), 1);

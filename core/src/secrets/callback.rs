@@ -155,7 +155,10 @@ impl SecretsProvider for CallbackProvider {
 
     fn for_key_service(&self, url: &str) -> Option<Arc<dyn SecretsProvider>> {
         // A host that encrypts for this kind of managers does so itself.
-        let others = self.others.as_ref().filter(|_| self.kind != super::cloud::KIND)?;
+        let others = self
+            .others
+            .as_ref()
+            .filter(|_| self.kind != super::kind::KEY_SERVICE)?;
         others.for_key_service(url)
     }
 

@@ -17,14 +17,11 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use zeroize::Zeroizing;
 
-use super::{SecretsManager, SecretsProvider, cipher::Cipher};
+use super::{SecretsManager, SecretsProvider, cipher::Cipher, kind::KEY_SERVICE};
 use crate::{
     error::{Error, ErrorKind, Result},
     runtime::Runtime,
 };
-
-/// The name of this kind of manager in deployments.
-pub(crate) const KIND: &str = "cloud";
 
 /// The length of a data key in bytes.
 const KEY_BYTES: usize = 32;
@@ -118,7 +115,7 @@ impl KeyService {
     /// Returns the key service in the state of a manager; `None` for managers of other kinds.
     #[must_use]
     pub fn of_manager(manager: &dyn SecretsManager) -> Option<Self> {
-        let state = manager.state().filter(|_| manager.kind() == KIND)?;
+        let state = manager.state().filter(|_| manager.kind() == KEY_SERVICE)?;
         let text = |name| Some(state.get(name)?.as_str()?.to_owned());
         Some(Self {
             url: text("url")?,
@@ -135,7 +132,7 @@ impl KeyService {
             return Ok(None);
         };
         let manager = match self.manager_state() {
-            Some(state) => provider.open(KIND, Some(&state)).await?,
+            Some(state) => provider.open(KEY_SERVICE, Some(&state)).await?,
             None => provider.create().await?,
         };
         Ok(Some(manager))
@@ -248,7 +245,7 @@ impl KeyServiceProvider {
                 .ok_or_else(|| wrong_length(url, key.as_bytes().len()))?;
             Ok(Arc::new(KeyServiceManager {
                 url: url.into(),
-                identity: format!("{KIND}:{url}:{encoded}").into(),
+                identity: format!("{KEY_SERVICE}:{url}:{encoded}").into(),
                 cipher: Arc::new(cipher),
                 runtime: self.runtime.clone(),
                 wrapped: OnceCell::new_with(Some(encoded.to_owned())),
@@ -272,7 +269,7 @@ impl KeyServiceProvider {
             .ok_or_else(|| Error::internal("a new data key has a wrong length"))?;
         Ok(Arc::new_cyclic(|itself| KeyServiceManager {
             url: Arc::clone(url),
-            identity: format!("{KIND}:new:{}", self.runtime.random.uuid()).into(),
+            identity: format!("{KEY_SERVICE}:new:{}", self.runtime.random.uuid()).into(),
             cipher: Arc::new(cipher),
             runtime: self.runtime.clone(),
             wrapped: OnceCell::new(),
@@ -299,7 +296,7 @@ impl fmt::Debug for KeyServiceProvider {
 impl SecretsProvider for KeyServiceProvider {
     async fn open(&self, kind: &str, state: Option<&Value>) -> Result<Arc<dyn SecretsManager>> {
         match &self.others {
-            _ if kind == KIND => Ok(self.open_state(state).await?),
+            _ if kind == KEY_SERVICE => Ok(self.open_state(state).await?),
             Some(others) => others.open(kind, state).await,
             None => Err(Error::new(
                 ErrorKind::Secrets,
@@ -454,7 +451,7 @@ fn without_key(error: Error, url: &str, key: &DataKey) -> Error {
 #[async_trait]
 impl SecretsManager for KeyServiceManager {
     fn kind(&self) -> &str {
-        KIND
+        KEY_SERVICE
     }
 
     async fn ready(&self) -> Result<()> {

@@ -101,15 +101,15 @@ async fn a_data_key_is_wrapped_and_unwrapped_once() {
     assert_eq!(fake.calls(), (1, 1), "the wrapped key is checked once");
     let state = created.state().unwrap();
     assert_eq!(state["url"], URL);
-    let again = provider.open(KIND, Some(&state)).await.unwrap();
+    let again = provider.open(KEY_SERVICE, Some(&state)).await.unwrap();
     assert!(Arc::ptr_eq(&created, &again));
     assert_eq!(fake.calls(), (1, 1), "the key is known");
 
     let other = self::provider(&Fake::new(90, Fault::None));
-    let opened = other.open(KIND, Some(&state)).await.unwrap();
+    let opened = other.open(KEY_SERVICE, Some(&state)).await.unwrap();
     assert_eq!(opened.decrypt(ciphertexts).await.unwrap(), ["a", "b"]);
     assert_eq!(opened.state(), Some(state.clone()));
-    let twice = other.open(KIND, Some(&state)).await.unwrap();
+    let twice = other.open(KEY_SERVICE, Some(&state)).await.unwrap();
     assert_eq!(twice.identity(), opened.identity());
     let rotated = other.create().await.unwrap();
     rotated.ready().await.unwrap();
@@ -182,7 +182,7 @@ async fn a_key_that_is_not_unwrapped_names_its_url_and_what_to_do() {
         ),
     ] {
         let error = provider(&Fake::new(90, fault))
-            .open(KIND, Some(&state))
+            .open(KEY_SERVICE, Some(&state))
             .await
             .err()
             .unwrap();
@@ -197,7 +197,7 @@ async fn a_key_that_is_not_unwrapped_names_its_url_and_what_to_do() {
         );
     }
     let wrong = provider(&Fake::new(91, Fault::None))
-        .open(KIND, Some(&state))
+        .open(KEY_SERVICE, Some(&state))
         .await
         .unwrap();
     let error = wrong.decrypt(ciphertexts).await.unwrap_err();
@@ -216,7 +216,7 @@ async fn a_failure_is_asked_again() {
     let provider = provider(&fake);
     for calls in 1..=2 {
         let state = written.state();
-        assert!(provider.open(KIND, state.as_ref()).await.is_err());
+        assert!(provider.open(KEY_SERVICE, state.as_ref()).await.is_err());
         assert_eq!(fake.calls(), (0, calls));
     }
 }
@@ -250,7 +250,7 @@ async fn settings_and_states_without_a_key_are_refused_by_name() {
             "the encrypted data key is no base64",
         ),
     ] {
-        let error = provider.open(KIND, Some(&state)).await.err().unwrap();
+        let error = provider.open(KEY_SERVICE, Some(&state)).await.err().unwrap();
         assert!(error.message().contains(expected), "{error}");
     }
     let fake = Fake::new(90, Fault::None);

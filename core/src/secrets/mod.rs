@@ -4,6 +4,7 @@ pub(crate) mod base64;
 mod callback;
 mod cipher;
 pub(crate) mod cloud;
+pub mod kind;
 mod locked;
 pub(crate) mod passphrase;
 mod redact;

@@ -13,14 +13,16 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use zeroize::Zeroizing;
 
-use super::{SecretsManager, SecretsProvider, base64::Base64Secrets, cipher::Cipher};
+use super::{
+    SecretsManager, SecretsProvider,
+    base64::Base64Secrets,
+    cipher::Cipher,
+    kind::{ENCODED, PASSPHRASE},
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     runtime::{Runtime, Task},
 };
-
-/// The name of this kind of manager in deployments.
-pub(crate) const KIND: &str = "passphrase";
 
 /// The number of key derivation rounds in the format.
 const ROUNDS: NonZeroU32 = NonZeroU32::new(1_000_000).unwrap();
@@ -115,7 +117,7 @@ fn derive(passphrase: &str, salt: &[u8]) -> Cipher {
 
 /// Returns the identity of a salt's managers. The same salt means the same key: each was verified, or is new.
 fn identity(encoded: &str) -> Arc<str> {
-    format!("{KIND}:{encoded}").into()
+    format!("{PASSPHRASE}:{encoded}").into()
 }
 
 impl std::fmt::Debug for PassphraseProvider {
@@ -130,7 +132,7 @@ impl std::fmt::Debug for PassphraseProvider {
 impl SecretsProvider for PassphraseProvider {
     async fn open(&self, kind: &str, state: Option<&Value>) -> Result<Arc<dyn SecretsManager>> {
         match kind {
-            KIND => {
+            PASSPHRASE => {
                 let Some(salt) = state.and_then(|state| state.get("salt")).and_then(Value::as_str) else {
                     return Err(Error::new(
                         ErrorKind::Secrets,
@@ -139,7 +141,7 @@ impl SecretsProvider for PassphraseProvider {
                 };
                 self.open_salt(salt).await
             }
-            super::base64::KIND => Ok(Arc::new(Base64Secrets)),
+            ENCODED => Ok(Arc::new(Base64Secrets)),
             other => Err(Error::new(
                 ErrorKind::Secrets,
                 format!("no known secrets provider for type {other:?}"),
@@ -243,7 +245,7 @@ impl PassphraseManager {
 #[async_trait]
 impl SecretsManager for PassphraseManager {
     fn kind(&self) -> &str {
-        KIND
+        PASSPHRASE
     }
 
     async fn ready(&self) -> Result<()> {
@@ -289,7 +291,7 @@ mod tests {
     async fn ciphertexts_of_the_reference_engine_are_decrypted() {
         let provider = provider("correct horse");
         let state = json!({ "salt": SALT });
-        let manager = provider.open(KIND, Some(&state)).await.unwrap();
+        let manager = provider.open(PASSPHRASE, Some(&state)).await.unwrap();
         let texts = manager
             .decrypt(vec![
                 "v1:kJRS4pwT81fxH2Qd:P+0Qu+OtRhM0ap/gfhSeE5kf4mEzW9eyqGE=".into(),
@@ -299,7 +301,7 @@ mod tests {
             .unwrap();
         assert_eq!(texts, ["tok-secret", "deep-secret"]);
         assert_eq!(manager.state(), Some(state.clone()));
-        let again = provider.open(KIND, Some(&state)).await.unwrap();
+        let again = provider.open(PASSPHRASE, Some(&state)).await.unwrap();
         assert!(Arc::ptr_eq(&manager, &again), "the key is derived once");
     }
 
@@ -332,7 +334,7 @@ mod tests {
             busy.await.unwrap().unwrap();
             manager.ready().await.unwrap();
             let state = manager.state();
-            let again = provider.open(KIND, state.as_ref()).await.unwrap();
+            let again = provider.open(PASSPHRASE, state.as_ref()).await.unwrap();
             assert!(Arc::ptr_eq(&manager, &again), "the key is derived once");
         });
     }
@@ -341,7 +343,10 @@ mod tests {
     async fn a_new_manager_can_be_opened_again_from_its_state() {
         let written = provider("p").create().await.unwrap();
         let ciphertexts = written.encrypt(vec!["a".into(), String::new()]).await.unwrap();
-        let read = provider("p").open(KIND, written.state().as_ref()).await.unwrap();
+        let read = provider("p")
+            .open(PASSPHRASE, written.state().as_ref())
+            .await
+            .unwrap();
         assert_eq!(read.decrypt(ciphertexts).await.unwrap(), ["a", ""]);
         assert_eq!(read.identity(), written.identity());
     }

@@ -24,6 +24,10 @@ pub(super) const HISTORY: &str = ".pulumi/history/";
 /// The prefix of lock files.
 pub(super) const LOCKS: &str = ".pulumi/locks/";
 
+/// The prefix of journals and of the notes about interrupted work, which only this engine reads, and the ending of a journal.
+pub(super) const JOURNALS: &str = ".pulumi/journals/";
+pub(super) const JOURNAL_ENDING: &str = ".journal";
+
 /// The endings of checkpoints. The first one is written.
 pub(super) const CHECKPOINT_ENDINGS: [&str; 3] = [".json", ".json.gz", ".json.zst"];
 
@@ -112,27 +116,27 @@ impl StackName {
     /// Returns the key of the journal. The reference engine does not use the folder.
     #[must_use]
     pub fn journal(&self) -> String {
-        format!(".pulumi/journals/{self}.journal")
+        format!("{JOURNALS}{self}{JOURNAL_ENDING}")
     }
 
     /// Returns the prefix of the journals of the project.
     pub(super) fn journals(&self) -> String {
-        format!(".pulumi/journals/{}/", self.project)
+        format!("{JOURNALS}{}/", self.project)
     }
 
     /// Returns the key of the note about a renaming that has begun.
     pub(super) fn renaming(&self) -> String {
-        format!(".pulumi/journals/{self}.renaming")
+        format!("{JOURNALS}{self}.renaming")
     }
 
     /// Returns the key of the note about a change of the secrets manager that has begun.
     pub(super) fn rekeying(&self) -> String {
-        format!(".pulumi/journals/{self}.rekeying")
+        format!("{JOURNALS}{self}.rekeying")
     }
 
     /// Returns the key of the note about a move of resources that has begun.
     pub(super) fn moving(&self) -> String {
-        format!(".pulumi/journals/{self}{MOVING_ENDING}")
+        format!("{JOURNALS}{self}{MOVING_ENDING}")
     }
 
     /// Returns the prefix of the keys of journals that were set aside.
@@ -146,7 +150,7 @@ impl StackName {
     }
 
     pub(super) fn orphan(&self, number: usize) -> String {
-        format!(".pulumi/journals/{self}.journal.orphan-{number}")
+        format!("{}{number}", self.orphans())
     }
 
     pub(super) fn history(&self) -> String {

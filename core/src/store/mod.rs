@@ -2,12 +2,15 @@
 
 mod compression;
 mod credentials;
+mod ends;
 #[cfg(test)]
 pub(crate) mod faulty;
 mod file;
+mod frames;
 mod history;
 mod host;
 mod journal;
+mod layer;
 mod layout;
 mod lease;
 mod location;

@@ -8,38 +8,36 @@
 //! Where a store cannot remove an object under a condition, the first object of a removed journal is replaced by an end, which readers take for
 //! nothing and the next journal replaces, both under the condition that it is unchanged: a process that is suspended before a removal must not
 //! remove the journal of its successor.
+//!
+//! An end also has the digest of the checkpoint that the operation has left, so that one that another program has written since is
+//! recognised at no cost: the object is read with every state. For that, the end stays also where it could be removed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
-use super::{Condition, LockGuard, LockOwner, Object, ObjectInfo, Store, Version, changed};
+use super::{
+    Condition, Md5Digest, Object, ObjectInfo, Store, Version, changed,
+    ends::{self, End},
+    file::digest,
+    layer::{Layer, Layered},
+    layout::{JOURNAL_ENDING, JOURNALS},
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     runtime::Runtime,
 };
-
-/// The prefix and the ending of the keys of journals.
-const JOURNALS: &str = ".pulumi/journals/";
-const ENDING: &str = ".journal";
 
 /// The ending of the folder of a journal's later objects, whose own folder has a unique name.
 const PARTS: &str = ".parts/";
 
 /// The begin of the first line of a journal's first object.
 const HEAD: &[u8] = b"parts ";
-
-/// What the first object of a removed journal consists of, before a unique name.
-const END: &[u8] = b"ended ";
-
-/// The length of an end: shorter than that of any first object of a journal, whose line also ends.
-const END_LENGTH: u64 = 42;
 
 /// The limit of attempts to begin a journal whose end changes meanwhile.
 const MAX_BEGIN_ATTEMPTS: usize = 3;
@@ -57,8 +55,17 @@ pub(super) struct NumberedJournals<S> {
     removal: Removal,
     /// The folders of the journals that this process has begun.
     own: Mutex<BTreeSet<String>>,
-    /// The versions of the ends that this process has seen, by the keys of their journals.
-    ends: Mutex<BTreeMap<String, Version>>,
+    /// The ends that this process has seen, by the keys of their journals.
+    ends: Mutex<BTreeMap<String, SeenEnd>>,
+    /// The journals that this process writes, each with the digest of the checkpoint that was written meanwhile.
+    written: Mutex<BTreeMap<String, Option<Md5Digest>>>,
+}
+
+/// The end of a removed journal.
+#[derive(Clone)]
+struct SeenEnd {
+    version: Version,
+    checkpoint: Option<Md5Digest>,
 }
 
 /// How the first object of a journal is removed.
@@ -104,17 +111,12 @@ impl Extent {
 
 /// Returns whether a key is that of a journal, which is that of its first object.
 pub(super) fn is_journal(key: &str) -> bool {
-    key.starts_with(JOURNALS) && key.ends_with(ENDING)
+    key.starts_with(JOURNALS) && key.ends_with(JOURNAL_ENDING)
 }
 
 /// Returns whether an object is the first one of a new journal.
 pub(super) fn is_begun_journal(key: &str, bytes: &[u8]) -> bool {
     is_journal(key) && bytes.starts_with(HEAD)
-}
-
-/// Returns an end, unlike any other: versions may be those of contents.
-pub(super) fn ended_journal(runtime: &Runtime) -> Bytes {
-    [END, runtime.random.uuid().as_bytes()].concat().into()
 }
 
 fn incomplete(key: &str) -> Error {
@@ -137,7 +139,16 @@ impl<S: Store> NumberedJournals<S> {
             removal,
             own: Mutex::default(),
             ends: Mutex::default(),
+            written: Mutex::default(),
         }
+    }
+
+    fn ends(&self) -> MutexGuard<'_, BTreeMap<String, SeenEnd>> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn written(&self) -> MutexGuard<'_, BTreeMap<String, Option<Md5Digest>>> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_own(&self, folder: &str) -> bool {
@@ -148,16 +159,18 @@ impl<S: Store> NumberedJournals<S> {
     /// Reads the first object of a journal.
     async fn first(&self, key: &str) -> Result<First> {
         let found = self.inner.get(key).await?;
-        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(Object { bytes, version }) = found else {
-            ends.remove(key);
+            self.ends().remove(key);
+            self.written().remove(key);
             return Ok(First::Missing);
         };
-        if bytes.starts_with(END) && bytes.len() as u64 == END_LENGTH {
-            ends.insert(key.to_owned(), version);
+        if let Some(End { checkpoint }) = End::parse(&bytes) {
+            self.see(key, version, checkpoint);
+            self.written().remove(key);
             return Ok(First::Ended);
         }
-        drop(ends);
+        // An end that was seen is no longer the last one.
+        self.ends().remove(key);
         let line = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0);
         let folder = bytes[..line]
             .strip_prefix(HEAD)
@@ -166,6 +179,9 @@ impl<S: Store> NumberedJournals<S> {
             let text = format!("the journal {key} does not begin with the name of its folder");
             return Err(Error::new(ErrorKind::State, text));
         };
+        if !self.is_own(folder) {
+            self.written().remove(key);
+        }
         let extent = Extent {
             head: version,
             folder: folder.to_owned(),
@@ -261,6 +277,9 @@ impl<S: Store> NumberedJournals<S> {
         };
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         own.insert(folder.clone());
+        drop(own);
+        self.ends().remove(key);
+        self.written().entry(key.to_owned()).or_default();
         let extent = Extent {
             head,
             folder,
@@ -273,13 +292,10 @@ impl<S: Store> NumberedJournals<S> {
     async fn begin_new(&self, key: &str, content: Bytes) -> Result<Version> {
         // When the object is written, all those that were listed before belong to journals that have ended.
         let leftovers = self.leftovers(key).await?;
-        let seen = |ends: &Mutex<BTreeMap<String, Version>>| {
-            let ends = ends.lock().unwrap_or_else(PoisonError::into_inner);
-            ends.get(key).cloned()
-        };
+        let seen = || self.ends().get(key).map(|end| Version::clone(&end.version));
         let mut refused = changed(key);
         for _ in 0..MAX_BEGIN_ATTEMPTS {
-            let condition = seen(&self.ends).map_or(Condition::Absent, Condition::Match);
+            let condition = seen().map_or(Condition::Absent, Condition::Match);
             match self.inner.put(key, content.clone(), condition).await {
                 Err(error) if error.kind() == ErrorKind::Conflict => {
                     if let First::Begun(..) = self.first(key).await? {
@@ -301,11 +317,12 @@ impl<S: Store> NumberedJournals<S> {
 
     /// Removes the first object of a journal if it is unchanged.
     async fn end(&self, key: &str, head: &Version) -> Result<()> {
-        if self.removal == Removal::Conditional {
+        let checkpoint = self.written().remove(key).flatten();
+        if self.removal == Removal::Conditional && checkpoint.is_none() {
             return self.inner.delete_version(key, head).await;
         }
         let condition = Condition::Match(Version::clone(head));
-        let ended = ended_journal(&self.runtime);
+        let ended = End { checkpoint }.encode(&self.runtime);
         let end = match self.inner.put(key, ended, condition).await {
             // Another process has done it, or has begun the next journal.
             Err(error) if error.kind() == ErrorKind::Conflict => {
@@ -316,8 +333,7 @@ impl<S: Store> NumberedJournals<S> {
             }
             end => end?,
         };
-        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
-        ends.insert(key.to_owned(), end);
+        self.see(key, end, checkpoint);
         Ok(())
     }
 
@@ -365,6 +381,95 @@ impl<S: Store> NumberedJournals<S> {
         Ok(listed)
     }
 
+    fn see(&self, key: &str, version: Version, checkpoint: Option<Md5Digest>) {
+        self.ends()
+            .insert(key.to_owned(), SeenEnd { version, checkpoint });
+    }
+
+    /// Writes an object. Of a checkpoint the digest is noted: for the end of the journal that this process writes, or else in the end
+    /// that is there, which has none while the write runs.
+    async fn write_noted(
+        &self,
+        key: &str,
+        content: Bytes,
+        write: impl Future<Output = Result<Version>>,
+    ) -> Result<Version> {
+        let Some(journal) = ends::journal_of(key) else {
+            return write.await;
+        };
+        let is_written = self.written().get_mut(&journal).map(Option::take).is_some();
+        let end = match is_written {
+            true => None,
+            false => self.forget(&journal).await?,
+        };
+        if !is_written && end.is_none() {
+            return write.await;
+        }
+        let digest = self.runtime.spawner.spawn_blocking(move || digest(&content));
+        let (version, digest) = futures::join!(write, digest);
+        let version = version?;
+        let Ok(digest) = digest else {
+            return Ok(version);
+        };
+        if let Some(written) = self.written().get_mut(&journal) {
+            *written = Some(digest);
+        }
+        if let Some(end) = end
+            && let Err(error) = self.replace_end(&journal, end, Some(digest)).await
+        {
+            tracing::debug!(%error, journal, "the digest of a checkpoint is not noted");
+        }
+        Ok(version)
+    }
+
+    /// Removes the digest of an object that is about to be replaced or removed, if it is a checkpoint.
+    async fn forget_checkpoint(&self, key: &str) -> Result<()> {
+        let Some(journal) = ends::journal_of(key) else {
+            return Ok(());
+        };
+        if self.written().get_mut(&journal).map(Option::take).is_some() {
+            return Ok(());
+        }
+        self.forget(&journal).await.map(drop)
+    }
+
+    /// Removes the digest of an end, and returns the end's version; `None` when there is none.
+    async fn forget(&self, journal: &str) -> Result<Option<Version>> {
+        let mut refused = changed(journal);
+        for _ in 0..MAX_BEGIN_ATTEMPTS {
+            let known = self.ends().get(journal).cloned();
+            let Some(known) = known else {
+                match self.first(journal).await? {
+                    First::Ended => continue,
+                    First::Missing | First::Begun(..) => return Ok(None),
+                }
+            };
+            if known.checkpoint.is_none() {
+                return Ok(Some(known.version));
+            }
+            match self.replace_end(journal, known.version, None).await {
+                Err(error) if error.kind() == ErrorKind::Conflict => {
+                    self.ends().remove(journal);
+                    refused = error;
+                }
+                replaced => return replaced.map(Some),
+            }
+        }
+        Err(refused)
+    }
+
+    async fn replace_end(
+        &self,
+        journal: &str,
+        end: Version,
+        checkpoint: Option<Md5Digest>,
+    ) -> Result<Version> {
+        let content = End { checkpoint }.encode(&self.runtime);
+        let version = self.inner.put(journal, content, Condition::Match(end)).await?;
+        self.see(journal, Version::clone(&version), checkpoint);
+        Ok(version)
+    }
+
     async fn remove(&self, objects: Vec<ObjectInfo>) -> Result<()> {
         let removals = objects
             .into_iter()
@@ -377,22 +482,32 @@ impl<S: Store> NumberedJournals<S> {
 }
 
 #[async_trait]
-impl<S: Store> Store for NumberedJournals<S> {
-    fn url(&self) -> String {
-        self.inner.url()
+impl<S: Store> Layer for NumberedJournals<S> {
+    fn inner(&self) -> &dyn Store {
+        &self.inner
     }
 
-    async fn get(&self, key: &str) -> Result<Option<Object>> {
-        match is_journal(key) {
-            true => self.read(key).await,
-            false => self.inner.get(key).await,
+    async fn get_with_digest(&self, key: &str) -> Result<Option<(Object, Option<Md5Digest>)>> {
+        if is_journal(key) {
+            return Ok(self.read(key).await?.map(|object| (object, None)));
         }
+        let Some(journal) = ends::journal_of(key) else {
+            return self.inner.get_with_digest(key).await;
+        };
+        // The end that was seen with the journal, or one that is newer than the checkpoint.
+        let recorded = self.ends().get(&journal).and_then(|end| end.checkpoint);
+        let found = self.inner.get(key).await?;
+        Ok(found.map(|object| (object, recorded)))
     }
 
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
         match is_journal(key) {
             true => self.begin(key, &bytes, condition).await,
-            false => self.inner.put(key, bytes, condition).await,
+            false => {
+                let content = bytes.clone();
+                self.write_noted(key, content, self.inner.put(key, bytes, condition))
+                    .await
+            }
         }
     }
 
@@ -403,7 +518,9 @@ impl<S: Store> Store for NumberedJournals<S> {
         condition: Condition,
         kept: &str,
     ) -> Result<Version> {
-        self.inner.put_keeping(key, bytes, condition, kept).await
+        let content = bytes.clone();
+        let write = self.inner.put_keeping(key, bytes, condition, kept);
+        self.write_noted(key, content, write).await
     }
 
     async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
@@ -434,7 +551,7 @@ impl<S: Store> Store for NumberedJournals<S> {
                 .key
                 .split_once(PARTS)
                 .is_some_and(|(journal, _)| is_journal(journal));
-            let is_end = is_journal(&info.key) && info.size == END_LENGTH;
+            let is_end = is_journal(&info.key) && info.size == ends::LENGTH;
             !is_part && !is_end
         });
         Ok(listed)
@@ -442,6 +559,7 @@ impl<S: Store> Store for NumberedJournals<S> {
 
     async fn delete(&self, key: &str) -> Result<()> {
         if !is_journal(key) {
+            self.forget_checkpoint(key).await?;
             return self.inner.delete(key).await;
         }
         // A journal of another program has no parts.
@@ -479,42 +597,23 @@ impl<S: Store> Store for NumberedJournals<S> {
 
     async fn copy(&self, from: &str, to: &str) -> Result<()> {
         if !is_journal(from) && !is_journal(to) {
+            self.forget_checkpoint(to).await?;
             return self.inner.copy(from, to).await;
         }
-        match self.get(from).await? {
-            Some(object) => self.put(to, object.bytes, Condition::Any).await.map(drop),
+        match self.get_with_digest(from).await? {
+            Some((object, _)) => self.put(to, object.bytes, Condition::Any).await.map(drop),
             None => Err(super::not_found(from)),
         }
-    }
-
-    async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
-        self.inner.lock(name).await
-    }
-
-    async fn lock_for(&self, name: &str, operation: &str) -> Result<Box<dyn LockGuard>> {
-        self.inner.lock_for(name, operation).await
-    }
-
-    async fn break_lock(&self, name: &str, owner: &LockOwner) -> Result<bool> {
-        self.inner.break_lock(name, owner).await
     }
 
     fn shortens_journals(&self) -> bool {
         true
     }
-
-    fn rewrite_interval(&self) -> Duration {
-        self.inner.rewrite_interval()
-    }
-
-    async fn tidy(&self, prefix: &str) {
-        self.inner.tidy(prefix).await;
-    }
 }
 
 /// Makes the store of a server whole.
 pub(super) fn with_journals<S: Store>(inner: S, runtime: &Runtime, removal: Removal) -> Arc<dyn Store> {
-    Arc::new(NumberedJournals::new(inner, runtime.clone(), removal))
+    Arc::new(Layered(NumberedJournals::new(inner, runtime.clone(), removal)))
 }
 
 #[cfg(test)]

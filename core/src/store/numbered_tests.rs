@@ -3,13 +3,19 @@ use crate::store::MemoryStore;
 
 const KEY: &str = ".pulumi/journals/shop/dev.journal";
 
-type Host = NumberedJournals<MemoryStore>;
+type Host = Layered<NumberedJournals<MemoryStore>>;
 
 /// Returns a store and two hosts that use it.
 fn hosts() -> (MemoryStore, Host, Host) {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
     let store = MemoryStore::new(runtime.clone());
-    let host = || NumberedJournals::new(store.clone(), runtime.clone(), Removal::Conditional);
+    let host = || {
+        Layered(NumberedJournals::new(
+            store.clone(),
+            runtime.clone(),
+            Removal::Conditional,
+        ))
+    };
     let (one, other) = (host(), host());
     (store, one, other)
 }
@@ -151,7 +157,13 @@ async fn a_missing_batch_is_an_error_that_names_the_journal() {
 async fn where_nothing_is_removed_under_a_condition_an_end_takes_the_place_of_a_removed_journal() {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
     let store = MemoryStore::new(runtime.clone());
-    let host = || NumberedJournals::new(store.clone(), runtime.clone(), Removal::Replacement);
+    let host = || {
+        Layered(NumberedJournals::new(
+            store.clone(),
+            runtime.clone(),
+            Removal::Replacement,
+        ))
+    };
     let (one, other) = (host(), host());
     let version = begun(&one).await;
     one.delete_version(KEY, &version).await.unwrap();
@@ -177,7 +189,13 @@ async fn where_nothing_is_removed_under_a_condition_an_end_takes_the_place_of_a_
 async fn a_host_that_was_suspended_while_it_began_a_journal_removes_no_object_of_the_next_one() {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
     let store = MemoryStore::new(runtime.clone());
-    let host = || NumberedJournals::new(store.clone(), runtime.clone(), Removal::Replacement);
+    let host = || {
+        Layered(NumberedJournals::new(
+            store.clone(),
+            runtime.clone(),
+            Removal::Replacement,
+        ))
+    };
     let (one, other) = (host(), host());
     // What an interrupted removal has left.
     store
@@ -189,7 +207,7 @@ async fn a_host_that_was_suspended_while_it_began_a_journal_removes_no_object_of
         .await
         .unwrap();
     // The first host lists before it is suspended; the objects of the other one's journal are not among what it removes.
-    let listed = one.leftovers(KEY).await.unwrap();
+    let listed = one.0.leftovers(KEY).await.unwrap();
     assert_eq!(listed.len(), 1);
     let version = begun(&other).await;
     assert!(is_conflict(one.put(KEY, "y\n".into(), Condition::Absent).await));

@@ -1,17 +1,14 @@
 //! Stores that are encrypted as a whole: what is written is sealed under a key of the store, which a secrets manager keeps.
 //!
 //! `meta.yaml` names the manager and has the encrypted key, under a version that no reader of plain stores accepts. Every other object is
-//! a sequence of frames, each encrypted with the object's key as associated data: one for a put, one more for each append. An append
-//! that a crash has cut short leaves part of a frame, which is read as a zero byte: journals take zeros at their end for what was
-//! never written. Lock files stay readable.
+//! a sequence of frames ([`super::frames`]): one for a put, one more for each append. Lock files stay readable.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use ::base64::{Engine as _, engine::general_purpose::STANDARD};
-use aes_gcm::{
-    Aes256Gcm, KeyInit as _,
-    aead::{Aead as _, Nonce, Payload},
-};
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -20,22 +17,19 @@ use tokio::sync::OnceCell;
 use zeroize::Zeroizing;
 
 use super::{
-    Condition, LockGuard, LockOwner, Object, ObjectInfo, Store, Version, changed, check_key,
-    layout::{BACKUP_ENDING, HISTORY, LOCKS, META, STACKS},
+    Condition, Md5Digest, Object, Store, Version, changed, check_key,
+    file::digest,
+    frames::{ObjectCipher, Tag, name_of},
+    layer::{Layer, Layered},
+    layout::{HISTORY, LOCKS, META, STACKS},
     not_found,
+    numbered::is_journal,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
     runtime::Runtime,
-    secrets::{SecretsProvider, base64},
+    secrets::{SecretsProvider, kind},
 };
-
-/// What each sealed object begins with.
-const MAGIC: &[u8] = b"SWS1";
-/// The length of a nonce, of a frame's length before it, and of the tag after the content.
-const NONCE: usize = 12;
-const LENGTH: usize = 4;
-const TAG: usize = 16;
 
 /// The layout that readers of the store see.
 const PLAIN_META: &[u8] = b"version: 1\n";
@@ -77,125 +71,20 @@ impl Description {
     }
 }
 
-/// The cipher of a store's objects.
-struct ObjectCipher {
-    cipher: Aes256Gcm,
-    runtime: Runtime,
-}
-
-impl ObjectCipher {
-    fn new(key: &Zeroizing<[u8; 32]>, runtime: &Runtime) -> Self {
-        Self {
-            cipher: Aes256Gcm::new((&**key).into()),
-            runtime: runtime.clone(),
-        }
-    }
-
-    /// Returns a frame with this content.
-    fn frame(&self, key: &str, content: &[u8]) -> Result<Vec<u8>> {
-        let mut nonce = [0; NONCE];
-        self.runtime.random.fill(&mut nonce);
-        let payload = Payload {
-            msg: content,
-            aad: name_of(key).as_bytes(),
-        };
-        let too_long = || {
-            Error::new(
-                ErrorKind::Secrets,
-                format!("the object {key:?} is too long to be encrypted"),
-            )
-        };
-        let sealed = self
-            .cipher
-            .encrypt(&Nonce::<Aes256Gcm>::from(nonce), payload)
-            .map_err(|_| too_long())?;
-        let length = u32::try_from(sealed.len()).map_err(|_| too_long())?;
-        Ok([&length.to_le_bytes(), &nonce[..], &sealed].concat())
-    }
-
-    fn object(&self, key: &str, content: &[u8]) -> Result<Bytes> {
-        Ok([MAGIC, &self.frame(key, content)?].concat().into())
-    }
-
-    /// Returns the content of an object.
-    fn open(&self, key: &str, bytes: &[u8]) -> Result<Bytes> {
-        let Some(mut rest) = bytes.strip_prefix(MAGIC) else {
-            return match MAGIC.starts_with(written(bytes)) {
-                // The first write was cut short.
-                true => Ok(Bytes::from_static(&[0])),
-                false => Err(unreadable(key, "it is not encrypted")),
-            };
-        };
-        let mut content = Vec::new();
-        loop {
-            let Some((frame, after)) = split_frame(rest) else {
-                content.push(0);
-                break;
-            };
-            let Frame { nonce, sealed } = frame;
-            let payload = Payload {
-                msg: sealed,
-                aad: name_of(key).as_bytes(),
-            };
-            match self.cipher.decrypt(&Nonce::<Aes256Gcm>::from(nonce), payload) {
-                Ok(opened) => content.extend_from_slice(&opened),
-                // Of reserved blocks those are zeros that were not written.
-                Err(_) if written(after).is_empty() && sealed.ends_with(&[0]) => {
-                    content.push(0);
-                    break;
-                }
-                Err(_) => return Err(unreadable(key, "it was changed, or is another object's")),
-            }
-            rest = after;
-            if rest.is_empty() {
-                break;
-            }
-        }
-        Ok(content.into())
-    }
-}
-
-/// What one write has encrypted.
-struct Frame<'a> {
-    nonce: [u8; NONCE],
-    sealed: &'a [u8],
-}
-
-/// Splits nonce and ciphertext of a frame from what follows; `None` for one that was not written to its end.
-fn split_frame(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
-    let (length, rest) = bytes.split_at_checked(LENGTH)?;
-    let length = usize::try_from(u32::from_le_bytes(length.try_into().ok()?)).ok()?;
-    let (nonce, rest) = rest.split_at_checked(NONCE)?;
-    let (sealed, after) = rest.split_at_checked(length)?;
-    (length >= TAG).then_some((
-        Frame {
-            nonce: nonce.try_into().ok()?,
-            sealed,
-        },
-        after,
-    ))
-}
-
-/// Returns the bytes without zeros at their end.
-fn written(bytes: &[u8]) -> &[u8] {
-    let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count();
-    &bytes[..bytes.len() - zeros]
-}
-
-fn unreadable(key: &str, why: &str) -> Error {
-    Error::new(
-        ErrorKind::State,
-        format!("the object {key:?} of the encrypted store cannot be read: {why}"),
-    )
-    .with_hint("restore the object from a backup of the store")
-}
-
 /// A store that is encrypted as a whole.
 pub(super) struct SealedStore {
     inner: Arc<dyn Store>,
     secrets: Arc<dyn SecretsProvider>,
     runtime: Runtime,
     cipher: OnceCell<ObjectCipher>,
+    /// The last frames of the journals that this process has written or read, which the next ones follow.
+    last: Mutex<BTreeMap<String, Last>>,
+}
+
+/// The last frame of an object that has this version.
+struct Last {
+    version: Version,
+    tag: Tag,
 }
 
 /// Encrypts a whole store with a new manager of `secrets`: checkpoints, history, journals and backups. It must be new, or must have been
@@ -208,17 +97,13 @@ pub fn encrypted(
     secrets: Arc<dyn SecretsProvider>,
     runtime: Runtime,
 ) -> Arc<dyn Store> {
-    Arc::new(SealedStore {
+    Arc::new(Layered(SealedStore {
         inner: store,
         secrets,
         runtime,
         cipher: OnceCell::new(),
-    })
-}
-
-/// Returns the name with which an object is encrypted: its backup has the same.
-fn name_of(key: &str) -> &str {
-    key.strip_suffix(BACKUP_ENDING).unwrap_or(key)
+        last: Mutex::default(),
+    }))
 }
 
 /// Returns whether an object is readable also in an encrypted store.
@@ -249,7 +134,7 @@ impl SealedStore {
         }
         let make = || async {
             let manager = self.secrets.create().await?;
-            if manager.kind() == base64::KIND {
+            if manager.kind() == kind::ENCODED {
                 let message = format!(
                     "the store {} is to be encrypted, and the engine has nothing to encrypt with",
                     self.inner.url()
@@ -320,6 +205,43 @@ impl SealedStore {
         Ok(ObjectCipher::new(&key, &self.runtime))
     }
 
+    fn last(&self) -> MutexGuard<'_, BTreeMap<String, Last>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes the last frame of an object that is appended to.
+    fn note(&self, key: &str, version: &Version, tag: Option<Tag>) {
+        if let (true, Some(tag)) = (is_journal(key), tag) {
+            let version = Version::clone(version);
+            self.last().insert(key.to_owned(), Last { version, tag });
+        }
+    }
+
+    /// Returns the version of an object that meets a condition, and its last frame; `None` when there is none.
+    async fn end_of(
+        &self,
+        cipher: &ObjectCipher,
+        key: &str,
+        condition: Condition,
+    ) -> Result<Option<(Version, Tag)>> {
+        if let Condition::Match(version) = &condition
+            && let Some(last) = self.last().get(key).filter(|last| last.version == *version)
+        {
+            return Ok(Some((Version::clone(version), last.tag)));
+        }
+        match (self.inner.get(key).await?, condition) {
+            (None, Condition::Any | Condition::Absent) => Ok(None),
+            (Some(object), Condition::Match(version)) if object.version != version => Err(changed(key)),
+            (Some(object), Condition::Any | Condition::Match(_)) => {
+                let (_, tag) = cipher.open(key, &object.bytes)?;
+                // What was cut short is written anew as a whole, and not appended to.
+                tag.map(|tag| Some((object.version, tag)))
+                    .ok_or_else(|| changed(key))
+            }
+            _ => Err(changed(key)),
+        }
+    }
+
     async fn require_empty(&self) -> Result<()> {
         for prefix in [STACKS, HISTORY] {
             if !self.inner.list(prefix).await?.is_empty() {
@@ -341,30 +263,37 @@ impl SealedStore {
 }
 
 #[async_trait]
-impl Store for SealedStore {
-    fn url(&self) -> String {
-        self.inner.url()
+impl Layer for SealedStore {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
     }
 
-    async fn get(&self, key: &str) -> Result<Option<Object>> {
+    async fn get_with_digest(&self, key: &str) -> Result<Option<(Object, Option<Md5Digest>)>> {
         if is_open(key) {
-            return self.inner.get(key).await;
+            return self.inner.get_with_digest(key).await;
         }
         check_key(key)?;
         let Some(cipher) = self.known().await? else {
             return Ok(None);
         };
-        let Some(object) = self.inner.get(key).await? else {
+        let Some((object, recorded)) = self.inner.get_with_digest(key).await? else {
             return Ok(None);
         };
         let bytes = match key {
             META => Bytes::from_static(PLAIN_META),
-            key => cipher.open(key, &object.bytes)?,
+            key => {
+                let (bytes, tag) = cipher.open(key, &object.bytes)?;
+                self.note(key, &object.version, tag);
+                bytes
+            }
         };
-        Ok(Some(Object {
-            bytes,
-            version: object.version,
-        }))
+        let recorded = recorded.map(|recorded| match digest(&object.bytes) == recorded {
+            true => digest(&bytes),
+            // It is that of another content.
+            false => recorded,
+        });
+        let version = object.version;
+        Ok(Some((Object { bytes, version }, recorded)))
     }
 
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
@@ -380,7 +309,10 @@ impl Store for SealedStore {
                 _ => Err(changed(key)),
             };
         }
-        self.inner.put(key, cipher.object(key, &bytes)?, condition).await
+        let (sealed, tag) = cipher.object(key, &bytes)?;
+        let version = self.inner.put(key, sealed, condition).await?;
+        self.note(key, &version, Some(tag));
+        Ok(version)
     }
 
     async fn put_keeping(
@@ -391,7 +323,7 @@ impl Store for SealedStore {
         kept: &str,
     ) -> Result<Version> {
         let cipher = self.cipher().await?;
-        let sealed = cipher.object(key, &bytes)?;
+        let (sealed, _) = cipher.object(key, &bytes)?;
         if name_of(kept) == name_of(key) {
             return self.inner.put_keeping(key, sealed, condition, kept).await;
         }
@@ -410,62 +342,31 @@ impl Store for SealedStore {
             return self.inner.append(key, bytes, condition).await;
         }
         let cipher = self.cipher().await?;
-        let condition = match condition {
-            Condition::Any => match self.inner.get(key).await? {
-                Some(object) => Condition::Match(object.version),
-                None => Condition::Absent,
-            },
-            stated => stated,
+        let end = match condition {
+            Condition::Absent => None,
+            stated => self.end_of(cipher, key, stated).await?,
         };
-        let bytes = match condition {
-            Condition::Absent => cipher.object(key, &bytes)?,
-            _ => cipher.frame(key, &bytes)?.into(),
+        let (frame, tag, condition) = match end {
+            None => {
+                let (object, tag) = cipher.object(key, &bytes)?;
+                (object, tag, Condition::Absent)
+            }
+            Some((version, last)) => {
+                let (frame, tag) = cipher.next_frame(key, &last, &bytes)?;
+                (frame, tag, Condition::Match(version))
+            }
         };
-        self.inner.append(key, bytes, condition).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
-        self.inner.list(prefix).await
-    }
-
-    async fn delete(&self, key: &str) -> Result<()> {
-        self.inner.delete(key).await
-    }
-
-    async fn delete_version(&self, key: &str, version: &Version) -> Result<()> {
-        self.inner.delete_version(key, version).await
+        let version = self.inner.append(key, frame, condition).await?;
+        self.note(key, &version, Some(tag));
+        Ok(version)
     }
 
     async fn copy(&self, from: &str, to: &str) -> Result<()> {
         // The key is part of what is encrypted.
-        match self.get(from).await? {
-            Some(object) => self.put(to, object.bytes, Condition::Any).await.map(drop),
+        match self.get_with_digest(from).await? {
+            Some((object, _)) => self.put(to, object.bytes, Condition::Any).await.map(drop),
             None => Err(not_found(from)),
         }
-    }
-
-    async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
-        self.inner.lock(name).await
-    }
-
-    async fn lock_for(&self, name: &str, operation: &str) -> Result<Box<dyn LockGuard>> {
-        self.inner.lock_for(name, operation).await
-    }
-
-    async fn break_lock(&self, name: &str, owner: &LockOwner) -> Result<bool> {
-        self.inner.break_lock(name, owner).await
-    }
-
-    fn shortens_journals(&self) -> bool {
-        self.inner.shortens_journals()
-    }
-
-    fn rewrite_interval(&self) -> Duration {
-        self.inner.rewrite_interval()
-    }
-
-    async fn tidy(&self, prefix: &str) {
-        self.inner.tidy(prefix).await;
     }
 }
 

@@ -1,7 +1,11 @@
 use super::*;
 use crate::{
     secrets::{Base64Provider, CallbackProvider, PassphraseProvider, SecretsCallbacks},
-    store::MemoryStore,
+    store::{
+        Condition, MemoryStore,
+        faulty::{Fault, FaultyStore},
+        numbered::{Removal, with_journals},
+    },
 };
 
 /// An encryption that turns texts around.
@@ -139,6 +143,62 @@ async fn an_append_that_was_cut_short_is_read_as_a_zero() {
             assert_eq!(read, expected, "{length} and {} zeros", tail.len());
         }
     }
+}
+
+#[tokio::test]
+async fn a_numbered_journal_whose_objects_are_exchanged_is_refused_by_name() {
+    let objects = memory();
+    let open = || {
+        let layer = FaultyStore::new(Arc::clone(&objects), Fault::Refused, usize::MAX);
+        let numbered = with_journals(layer, &runtime(), Removal::Replacement);
+        encrypted(numbered, reversing(), runtime())
+    };
+    let (store, other) = (open(), open());
+    let mut version = store.put(KEY, "one ".into(), Condition::Absent).await.unwrap();
+    for text in ["two ", "three "] {
+        version = store
+            .append(KEY, text.into(), Condition::Match(version))
+            .await
+            .unwrap();
+    }
+    // A host that has not read the journal continues it.
+    other
+        .append(KEY, "four ".into(), Condition::Match(version))
+        .await
+        .unwrap();
+    assert_eq!(
+        content(&store, KEY).await.unwrap().unwrap(),
+        "one two three four "
+    );
+    let parts = objects.list(&format!("{KEY}.parts/")).await.unwrap();
+    let read = async |index: usize| objects.get(&parts[index].key).await.unwrap().unwrap().bytes;
+    let (first, second) = (read(0).await, read(1).await);
+    for (to, bytes) in [(0, &second), (1, &first)] {
+        objects
+            .put(&parts[to].key, bytes.clone(), Condition::Any)
+            .await
+            .unwrap();
+    }
+    for store in [&store, &other] {
+        let error = store.get(KEY).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::State);
+        assert!(
+            error.message().contains(KEY)
+                && error
+                    .message()
+                    .contains("its part 2 was changed, or does not follow"),
+            "{error}"
+        );
+    }
+    for (to, bytes) in [(0, first), (1, second)] {
+        objects.put(&parts[to].key, bytes, Condition::Any).await.unwrap();
+    }
+    objects.delete(&parts[1].key).await.unwrap();
+    let error = store.get(KEY).await.unwrap_err();
+    assert!(
+        error.message().contains("lacks one of its numbered objects"),
+        "{error}"
+    );
 }
 
 #[tokio::test]

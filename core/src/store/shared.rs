@@ -8,9 +8,10 @@ use tokio::sync::OnceCell;
 
 use super::{
     Condition, HostFacts, LockGuard, LockOwner, Object, ObjectInfo, Store, StoreSettings, Version, changed,
+    ends::End,
     lease::{LeaseRecords, Leases},
     not_found,
-    numbered::{Removal, ended_journal, is_begun_journal, with_journals},
+    numbered::{Removal, is_begun_journal, with_journals},
     pace::REWRITE_INTERVAL,
     probe,
 };
@@ -104,7 +105,7 @@ impl SharedStore {
     /// Ends a journal that a host has begun after another one had taken over. One that stays has no steps: the next holder
     /// of the lock sets it aside.
     async fn take_back(&self, key: &str, version: Version) {
-        let ended = ended_journal(&self.runtime);
+        let ended = End { checkpoint: None }.encode(&self.runtime);
         if let Err(error) = self.objects.put(key, ended, Condition::Match(version)).await {
             tracing::warn!(%error, key, "a journal that was begun without the lease stays");
         }

@@ -5,20 +5,14 @@ use std::{path::PathBuf, sync::Arc};
 use serde_json::json;
 use stackwright::{
     Error, ErrorKind, Result, StackName,
-    secrets::{KeyService, SecretsManager, SecretsProvider},
+    secrets::{
+        KeyService, SecretsManager, SecretsProvider,
+        kind::{ENCODED, KEY_SERVICE, PASSPHRASE, is_passphrase},
+    },
 };
 
 use super::{Project, stack_name};
 use crate::{ProjectFile, StackFile, file::SettingsText, yaml::Node};
-
-/// The kind of secrets managers with a passphrase.
-const PASSPHRASE: &str = "passphrase";
-
-/// The kind of secrets managers of key services.
-const KEY_SERVICE: &str = "cloud";
-
-/// The kind of secrets managers that only encode.
-const BASE64: &str = "b64";
 
 /// The hint for settings that need a passphrase.
 const NEEDS_PASSPHRASE: &str = "give the engine, or this stack, the passphrase of the settings file";
@@ -149,7 +143,7 @@ impl Settings {
         let Some(named) = self.stack_file.secrets_provider.as_deref() else {
             return Ok(());
         };
-        if matches!(named, "" | "default" | PASSPHRASE) {
+        if is_passphrase(named) {
             return Ok(());
         }
         if let Some(service) = self.stack_file.key_service()
@@ -158,7 +152,7 @@ impl Settings {
             return Ok(());
         }
         let kind = secrets.create().await?.kind().to_owned();
-        if matches!(kind.as_str(), PASSPHRASE | BASE64) {
+        if matches!(kind.as_str(), PASSPHRASE | ENCODED) {
             return Err(self.unsupported(named));
         }
         Ok(())
@@ -168,7 +162,8 @@ impl Settings {
         // What follows the scheme can be the name of a key.
         let scheme = named.split(':').next().unwrap_or(named);
         let message = format!(
-            "{}: the secrets provider {scheme:?} is not supported: settings are encrypted with a passphrase, or by the host",
+            "{}: the secrets provider {scheme:?} is not supported: there is no client of key services here; the Automation API of the packages for Python \
+             and Node makes one from the URL",
             self.text.path.display()
         );
         Error::new(ErrorKind::Secrets, message)
@@ -287,7 +282,7 @@ impl Settings {
         }
         let name = self.name.to_string();
         match project.engine().secrets_manager(&name, secrets).await? {
-            Some(manager) if manager.kind() != BASE64 => Ok(manager),
+            Some(manager) if manager.kind() != ENCODED => Ok(manager),
             _ => match service {
                 // The file names the key service of a stack that has no data key yet.
                 Some(service) => match service.manager(secrets).await? {
@@ -310,7 +305,7 @@ impl Settings {
     ) -> Result<Arc<dyn SecretsManager>> {
         let manager = self.manager(project, secrets).await?;
         match manager.kind() {
-            BASE64 => {
+            ENCODED => {
                 let message = format!(
                     "{}: a secret needs encryption, and the engine has no passphrase",
                     self.text.path.display()

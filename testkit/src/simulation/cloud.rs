@@ -78,23 +78,16 @@ impl Provider for Cloud {
     async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
         let name = request.name.clone();
         self.host.goes_on(&self.world).await;
-        let is_double = {
-            let state = self.world.state();
-            let exists = state.things.values().any(|existing| *existing == name);
-            exists && !state.warned.contains(&name)
+        let tried = self.world.state().try_creation(self.host.pid, &name);
+        let id = match tried {
+            Ok(id) => id,
+            Err(double) => {
+                self.world.fail(double);
+                return Err(ProviderError::new(ProviderStatus::AlreadyExists, "it exists"));
+            }
         };
-        if is_double {
-            self.world
-                .fail(format!("{name} is created a second time without a warning"));
-        }
-        let create = || {
-            let mut state = self.world.state();
-            state.created += 1;
-            let id = format!("{name}-{}", state.created);
-            state.things.insert(id.clone(), name.clone());
-            id
-        };
-        let id = self.call(&format!("create {name}"), create).await?;
+        let create = || drop(self.world.state().things.insert(id.clone(), name.clone()));
+        self.call(&format!("create {name}"), create).await?;
         Ok(CreateResponse {
             id: id.as_str().into(),
             outputs: request.inputs,

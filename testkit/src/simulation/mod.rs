@@ -6,7 +6,7 @@
 //!
 //! The seed determines where the state is: in a store whose locks end with their processes, in one whose locks are taken over when they
 //! are not renewed, or (half of the seeds) in a bucket with the engine's own leases and numbered journals, so that a frozen host may find
-//! that another one has gone on.
+//! that another one has gone on. A third of the stores is encrypted as a whole.
 
 mod clock;
 mod cloud;
@@ -252,7 +252,7 @@ async fn converge(world: &Arc<World>, pid: u32) -> Result<()> {
         let Some(snapshot) = world.observe("at the end").await else {
             break;
         };
-        world.state().warned.extend(pending_names(&snapshot));
+        world.state().begin(None, pending_names(&snapshot));
         let imports = importable(world, &snapshot);
         let is_last = imports.is_empty();
         let options = OperationOptions {

@@ -11,8 +11,10 @@ use bytes::Bytes;
 use stackwright::{
     Error, ErrorKind, Result,
     runtime::{Clock as _, Runtime},
+    secrets::{CallbackProvider, SecretsCallbacks},
     store::{
-        Condition, LockGuard, MemoryStore, Object, ObjectInfo, Objects, Store, StoreSettings, Version, shared,
+        Condition, LockGuard, MemoryStore, Object, ObjectInfo, Objects, Store, StoreSettings, Version,
+        encrypted, shared,
     },
 };
 
@@ -47,29 +49,55 @@ pub(super) fn store_of(world: &Arc<World>, host: &Arc<Host>) -> Result<Arc<dyn S
         host: Arc::clone(host),
         world: Arc::clone(world),
     };
-    match world.kind {
-        Kind::Folder | Kind::Leases => Ok(Arc::new(store)),
+    let store: Arc<dyn Store> = match world.kind {
+        Kind::Folder | Kind::Leases => Arc::new(store),
         Kind::Bucket => {
             let runtime = Runtime {
                 clock: Arc::new(HostClock::new(world, host)),
                 ..world.runtime.clone()
             };
-            over(world, &runtime, host.pid, Arc::new(Bucket(store)))
+            over(world, &runtime, host.pid, Arc::new(Bucket(store)))?
         }
+    };
+    Ok(sealed(world, store))
+}
+
+/// Returns the store as it is, or encrypted as a whole.
+fn sealed(world: &World, store: Arc<dyn Store>) -> Arc<dyn Store> {
+    if !world.is_encrypted {
+        return store;
+    }
+    let keys = CallbackProvider::new("simulated", None, Arc::new(Reversing));
+    encrypted(store, Arc::new(keys), world.runtime.clone())
+}
+
+/// The encryption of the store's key, which needs no time: it turns texts around.
+struct Reversing;
+
+#[async_trait]
+impl SecretsCallbacks for Reversing {
+    async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>> {
+        let reversed = plaintexts.iter().map(|text| text.chars().rev().collect());
+        Ok(reversed.collect())
+    }
+
+    async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>> {
+        self.encrypt(ciphertexts).await
     }
 }
 
 /// Returns the store of a reader, without troubles.
 pub(super) fn store_of_reader(world: &Arc<World>) -> Result<Arc<dyn Store>> {
-    match world.kind {
-        Kind::Folder | Kind::Leases => Ok(Arc::new(world.store.clone())),
+    let store: Arc<dyn Store> = match world.kind {
+        Kind::Folder | Kind::Leases => Arc::new(world.store.clone()),
         Kind::Bucket => over(
             world,
             &world.runtime,
             READER,
             Arc::new(Plain(world.store.clone())),
-        ),
-    }
+        )?,
+    };
+    Ok(sealed(world, store))
 }
 
 /// The number of the process that reads.
@@ -153,7 +181,7 @@ impl Objects for Bucket {
         let begins = (is_lease && is_first(&bytes)) || key.ends_with(JOURNAL_ENDING);
         let version = self.0.put(key, bytes, condition).await?;
         if begins {
-            self.0.world.warn().await;
+            self.0.world.warn(self.0.host.pid).await;
         }
         Ok(self.shown(version))
     }
@@ -354,7 +382,7 @@ impl Store for SimulatedStore {
             number
         };
         world.note(format_args!("host {pid} locks {name}"));
-        world.warn().await;
+        world.warn(pid).await;
         Ok(Box::new(Guard {
             world: Arc::downgrade(world),
             name: name.to_owned(),

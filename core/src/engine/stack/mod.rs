@@ -11,6 +11,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use tokio::sync::watch;
@@ -123,6 +124,40 @@ impl Stack {
     #[must_use]
     pub fn tags(&self) -> &BTreeMap<String, String> {
         &self.context.tags
+    }
+
+    /// Returns the same stack, which waits while another host or operation has locked it: its edits, its removal, and its operations
+    /// without `wait_for_lock` fail with a conflict only after this time. A dry run does not lock the stack.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::{sync::Arc, time::Duration};
+    /// # use stackwright::{Engine, Result, StackSettings, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// use stackwright::state::edit::StateEdit;
+    ///
+    /// let stack = stack.waiting_for_lock(Duration::from_secs(60));
+    /// stack.edit(&StateEdit::Repair, false).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn waiting_for_lock(&self, limit: Duration) -> Self {
+        let context = StackContext {
+            storage: self.context.storage.waiting_for_lock(limit),
+            ..StackContext::clone(&self.context)
+        };
+        Self {
+            context: Arc::new(context),
+            program: self.program.clone(),
+        }
     }
 
     /// Returns the same stack with another program.

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     config::{ConfigSource, RekeyedConfig},
     error::{Error, ErrorKind, Result},
-    secrets::{KeyService, SecretsManager, SecretsProvider, cloud, passphrase},
+    secrets::{KeyService, SecretsManager, SecretsProvider, kind},
     state::{
         Snapshot,
         edit::{EditReport, SettingsEdit},
@@ -166,7 +166,7 @@ struct KeptConfig {
 /// Returns whether the settings must name the key service of a new manager: the reference engine's command finds it only there.
 fn is_named_in_settings(secrets: &dyn SecretsProvider, manager: &dyn SecretsManager) -> bool {
     // A host that encrypts for the kind `cloud` in its own way has its settings as they are.
-    manager.kind() == cloud::KIND && secrets.for_key_service("").is_some()
+    manager.kind() == kind::KEY_SERVICE && secrets.for_key_service("").is_some()
 }
 
 /// Returns the ciphertexts that the configuration's source keeps, and their manager; `None` when it keeps nothing encrypted.
@@ -225,11 +225,11 @@ async fn rekeyed_config(
     if renewed.len() != ciphertexts.len() {
         return Err(Error::internal("a secrets manager did not answer all values"));
     }
-    let state = manager.state().filter(|_| manager.kind() == passphrase::KIND);
+    let state = manager.state().filter(|_| manager.kind() == kind::PASSPHRASE);
     let salt = state.as_ref().and_then(|state| state.get("salt")?.as_str());
     Ok(Some(RekeyedConfig {
         encryption_salt: salt.map(str::to_owned),
-        drops_key_service: kept.has_key_service && manager.kind() != cloud::KIND,
+        drops_key_service: kept.has_key_service && manager.kind() != kind::KEY_SERVICE,
         key_service: KeyService::of_manager(manager).filter(|_| gets_key_service),
         ciphertexts: ciphertexts.into_iter().zip(renewed).collect(),
     }))

@@ -12,7 +12,7 @@ use crate::{
     property::json::{self, Ciphertexts, SecretCollector, SecretForm},
     resource::{PendingOperation, ResourceState},
     runtime::Spawner,
-    secrets::{SecretsManager, base64},
+    secrets::{SecretsManager, kind},
     state::{Manifest, Snapshot},
 };
 
@@ -171,7 +171,7 @@ fn lay_out(
 ) -> Result<Vec<u8>> {
     // The reference engine refuses checkpoints that name this manager; it is only needed where there is a secret.
     let is_encoder =
-        |manager: &dyn SecretsManager| manager.kind() == base64::KIND && manager.state().is_none();
+        |manager: &dyn SecretsManager| manager.kind() == kind::ENCODED && manager.state().is_none();
     let names_manager = snapshot
         .secrets
         .as_deref()

@@ -18,7 +18,7 @@ use self::{
 };
 use super::{
     Condition, HostFacts, LockGuard, LockOwner, Object, ObjectInfo, Store, StoreSettings, Version, changed,
-    check_key, lease::Leases, not_found,
+    check_key, layout::JOURNALS, lease::Leases, not_found,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -28,8 +28,10 @@ use crate::{
 /// The version of a row, computed by the server: the hash of its data as text, which is kept as it was written.
 const VERSION: &str = "encode(sha256(convert_to(data::text, 'UTF8')), 'hex')";
 
-/// The prefix of the keys whose rows are in a table of their own.
-const JOURNALS: &str = ".pulumi/journals/";
+/// The size of a row's stored form, for which the content need not be read, and that of a content in base64, up to its padding, which
+/// the ends of journals do not have.
+const STORED_SIZE: &str = "pg_column_size(data)::bigint";
+const CONTENT_SIZE: &str = "((octet_length(data::text) - 11) / 4 * 3)::bigint";
 
 /// The last character: after all keys with a prefix.
 const LAST: char = '\u{10FFFF}';
@@ -295,19 +297,21 @@ impl Store for PostgresStore {
         let end = format!("{prefix}{LAST}");
         let mut parameters = Parameters::default();
         let (begin, end) = (parameters.bind(&prefix), parameters.bind(&end));
-        // These operators use the index of the reference engine's table with any prefix. The size is that of the stored
-        // form, for which the content need not be read.
-        let rows_of = |table: &str| {
+        // These operators use the index of the reference engine's table with any prefix.
+        let rows_of = |table: &str, size: &str| {
             format!(
-                "SELECT key, pg_column_size(data)::bigint, (extract(epoch FROM updated_at) * 1000000)::bigint \
+                "SELECT key, {size}, (extract(epoch FROM updated_at) * 1000000)::bigint \
                  FROM {table} WHERE key ~>=~ {begin} AND key ~<~ {end}"
             )
         };
-        let tables = [
-            (!prefix.starts_with(JOURNALS)).then(|| self.server.table()),
-            (prefix.starts_with(JOURNALS) || JOURNALS.starts_with(prefix)).then(|| self.server.journals()),
-        ];
-        let parts: Vec<String> = tables.into_iter().flatten().map(rows_of).collect();
+        let parts: Vec<String> = [
+            (!prefix.starts_with(JOURNALS)).then(|| rows_of(self.server.table(), STORED_SIZE)),
+            (prefix.starts_with(JOURNALS) || JOURNALS.starts_with(prefix))
+                .then(|| rows_of(self.server.journals(), CONTENT_SIZE)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
         let text = format!(
             "SELECT * FROM ({}) AS found ORDER BY key COLLATE \"C\"",
             parts.join(" UNION ALL ")

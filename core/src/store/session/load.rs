@@ -152,23 +152,39 @@ impl StackStorage {
 
     /// Returns the warning about a checkpoint that was changed since the last recorded write.
     async fn alteration(&self, key: String, recorded: Option<(Bytes, Md5Digest)>) -> Option<String> {
-        let (bytes, digest) = recorded?;
-        let compared = self
-            .runtime()
-            .spawner
-            .spawn_blocking(move || md5(&bytes) == digest);
-        if compared.await.unwrap_or(true) {
+        let recorded = recorded?;
+        if self.is_recorded(recorded.clone()).await {
+            return None;
+        }
+        // Another host may have written it while it was read.
+        let (bytes, _) = recorded;
+        let again = self.store().get_with_digest(&key).await.ok().flatten();
+        let (found, digest) = again?;
+        if found.bytes != bytes || self.is_recorded((bytes.clone(), digest?)).await {
             return None;
         }
         let url = self.store().url();
         let copy = match self.newest_copy().await {
+            // Another program has written both.
+            Ok(Some(copy)) if self.holds(&copy, &bytes).await => return None,
             Ok(Some(copy)) => format!("the newest copy in the history is {url}/{copy}"),
             _ => "the history has no copy of it".to_owned(),
         };
         Some(format!(
-            "the checkpoint {url}/{key} has been changed since it was last written: its MD5 digest is not the one in \
-             {key}.attrs; {copy}"
+            "the checkpoint {url}/{key} has been changed since it was last written: its MD5 digest is not the one that was \
+             recorded then; {copy}"
         ))
+    }
+
+    async fn is_recorded(&self, (bytes, digest): (Bytes, Md5Digest)) -> bool {
+        let compare = move || md5(&bytes) == digest;
+        let compared = self.runtime().spawner.spawn_blocking(compare);
+        compared.await.unwrap_or(true)
+    }
+
+    async fn holds(&self, key: &str, bytes: &Bytes) -> bool {
+        let found = self.store().get(key).await;
+        found.is_ok_and(|object| object.is_some_and(|object| object.bytes == *bytes))
     }
 
     async fn load_stored(

@@ -38,6 +38,12 @@ impl BothLocks {
         to: &StackStorage,
         operation: &str,
     ) -> Result<Self> {
+        let limit = from.lock_limit.max(to.lock_limit);
+        let lock = || Self::take_at_once(from, to, operation);
+        from.repeat_locking(limit, |_| {}, lock).await
+    }
+
+    async fn take_at_once(from: &StackStorage, to: &StackStorage, operation: &str) -> Result<Self> {
         let place = |storage: &StackStorage| (storage.name.clone(), storage.store.url());
         let is_first = place(from) < place(to);
         let (first, second) = if is_first { (from, to) } else { (to, from) };

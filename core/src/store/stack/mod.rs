@@ -60,6 +60,7 @@ pub(crate) struct StackStorage {
     name: StackName,
     facts: HostFacts,
     runtime: Runtime,
+    lock_limit: Duration,
 }
 
 /// A stack as it was read.
@@ -106,7 +107,23 @@ impl StackStorage {
             name,
             facts,
             runtime,
+            lock_limit: Duration::ZERO,
         }
+    }
+
+    /// Returns the same stack, whose locks are waited for while they are held elsewhere.
+    #[must_use]
+    pub(crate) fn waiting_for_lock(&self, limit: Duration) -> Self {
+        Self {
+            lock_limit: limit,
+            ..self.clone()
+        }
+    }
+
+    /// Returns how long its locks are waited for.
+    #[must_use]
+    pub(crate) const fn lock_limit(&self) -> Duration {
+        self.lock_limit
     }
 
     pub(super) fn runtime(&self) -> &Runtime {
@@ -279,12 +296,12 @@ impl StackStorage {
     }
 
     /// Locks the stack against this engine and the reference engine for `operation`, `update` for instance, which conflicts of
-    /// other lockers name.
+    /// other lockers name. Waits as [`Self::waiting_for_lock`] states.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`], which names the holders, when it is locked elsewhere, and for a stack with an interrupted move of resources, or an interrupted renaming.
     pub(crate) async fn lock_for(&self, operation: &str) -> Result<StackLock> {
-        self.lock_within(operation, Duration::ZERO, |_| {}).await
+        self.lock_within(operation, self.lock_limit, |_| {}).await
     }
 
     /// Locks the stack as [`Self::lock_for`] does, and waits while it is locked elsewhere. `waits` gets the first conflict.
@@ -297,7 +314,8 @@ impl StackStorage {
         limit: Duration,
         waits: impl Fn(&Error),
     ) -> Result<StackLock> {
-        let lock = self.publish_within(operation, limit, waits).await?;
+        let lock = || async { self.reserve(Some(operation)).await?.publish().await };
+        let lock = self.repeat_locking(limit, waits, lock).await?;
         let settled = match futures::join!(self.refuse_unsettled(), Rekeying::of(self)) {
             // After another change of the state it could not be distinguished from one that is done.
             (Ok(()), rekeying) => Rekeying::forget_undone(self, rekeying).await,
@@ -310,21 +328,18 @@ impl StackStorage {
         Ok(lock)
     }
 
-    async fn publish_within(
+    /// Repeats `lock` while it conflicts, within the limit.
+    async fn repeat_locking<L, F: Future<Output = Result<L>>>(
         &self,
-        operation: &str,
         limit: Duration,
         waits: impl Fn(&Error),
-    ) -> Result<StackLock> {
+        lock: impl Fn() -> F,
+    ) -> Result<L> {
         let clock = &self.runtime.clock;
         let begin = clock.elapsed();
         let mut pause = LOCK_WAIT;
         loop {
-            let locked = match self.reserve(Some(operation)).await {
-                Ok(reserved) => reserved.publish().await,
-                Err(error) => Err(error),
-            };
-            let error = match locked {
+            let error = match lock().await {
                 Err(error) if error.kind() == ErrorKind::Conflict && !limit.is_zero() => error,
                 locked => return locked,
             };

@@ -1,6 +1,7 @@
 //! Operations that fail or crash at every write, one after another.
 
 use super::*;
+use crate::store::numbered::{Removal, with_journals};
 
 /// Runs an operation that creates a resource until its store fails. Acknowledged creations are recorded.
 pub(super) async fn run(
@@ -59,13 +60,19 @@ pub(super) fn faulty_storage(
 enum Layer {
     Plain,
     Encrypted,
+    /// Journals consist of numbered objects.
+    Numbered,
+    EncryptedNumbered,
 }
 
 impl Layer {
-    fn over(self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+    fn over(self, store: FaultyStore) -> Arc<dyn Store> {
+        let numbered = |store| with_journals(store, &runtime(), Removal::Replacement);
         match self {
-            Self::Plain => store,
-            Self::Encrypted => encrypted(store, reversing(), runtime()),
+            Self::Plain => Arc::new(store),
+            Self::Encrypted => encrypted(Arc::new(store), reversing(), runtime()),
+            Self::Numbered => numbered(store),
+            Self::EncryptedNumbered => encrypted(numbered(store), reversing(), runtime()),
         }
     }
 }
@@ -76,9 +83,9 @@ fn faulty_layer(
     fault: Fault,
     at: usize,
 ) -> (Arc<FaultyStore>, StackStorage) {
-    let faulty = Arc::new(FaultyStore::new(Arc::clone(store), fault, at));
-    let stack = storage(&layer.over(Arc::clone(&faulty) as Arc<dyn Store>), "shop/dev");
-    (faulty, stack)
+    let faulty = FaultyStore::new(Arc::clone(store), fault, at);
+    let counting = Arc::new(faulty.beside(Arc::clone(store)));
+    (counting, storage(&layer.over(faulty), "shop/dev"))
 }
 
 /// Checks that a stack opens with the acknowledged creations, and that another operation succeeds.
@@ -110,6 +117,16 @@ async fn operations_that_fail_at_any_write_leave_an_encrypted_stack_that_opens()
     fail_at_any_write(Layer::Encrypted).await;
 }
 
+#[tokio::test]
+async fn operations_that_fail_at_any_write_leave_a_stack_with_a_numbered_journal_that_opens() {
+    fail_at_any_write(Layer::Numbered).await;
+}
+
+#[tokio::test]
+async fn operations_that_fail_at_any_write_leave_an_encrypted_stack_with_a_numbered_journal_that_opens() {
+    fail_at_any_write(Layer::EncryptedNumbered).await;
+}
+
 async fn fail_at_any_write(layer: Layer) {
     for fault in Fault::ALL {
         let mut longest = 0;
@@ -117,7 +134,7 @@ async fn fail_at_any_write(layer: Layer) {
             let mut ended = false;
             for second in 0..64 {
                 let store = memory();
-                let stack = storage(&layer.over(Arc::clone(&store)), "shop/dev");
+                let (_, stack) = faulty_layer(&store, layer, Fault::Refused, usize::MAX);
                 stack.create().await.unwrap();
                 let mut acknowledged = Vec::new();
                 {

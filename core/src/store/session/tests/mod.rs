@@ -2,6 +2,7 @@
 
 mod crashes;
 mod orphans;
+mod overwritten;
 mod refreshing;
 
 use super::*;
