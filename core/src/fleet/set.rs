@@ -1,6 +1,6 @@
 //! The handle of a running set.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -86,8 +86,12 @@ impl FleetOperation {
             inbox,
             cancelled: cancelled.clone(),
         };
+        let spawner = runtime.spawner.clone();
         drop(runtime.spawner.spawn(async move {
-            let ended = driver.run(accepted).await;
+            let ended = match spawner.spawn(driver.run(accepted)).await {
+                Ok(ended) => ended,
+                Err(error) => FleetResult::new(Vec::new(), Some(error), false, Duration::ZERO),
+            };
             sender.send_replace(Some(Arc::new(ended)));
         }));
         Self {
