@@ -18,6 +18,7 @@ mod functions;
 mod sdk_functions;
 mod monitor;
 mod operation;
+mod fleet;
 mod config_values;
 mod project;
 mod stack;

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The maximum number of events in one batch.
-const BATCH: usize = 512;
+pub(crate) const BATCH: usize = 512;
 
 /// An operation.
 #[napi]

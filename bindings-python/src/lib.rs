@@ -13,10 +13,12 @@ mod program;
 mod provider;
 mod host;
 mod operation;
+mod fleet;
 mod project;
 mod records;
 mod stack;
 mod engine;
+mod fleet_start;
 mod command;
 
 /// Registrations are many short-lived allocations that cross threads, which the system's allocator is slow at.
@@ -33,6 +35,8 @@ mod _stackwright {
         convert::{find_outputs, from_json, round_trip, to_json},
         engine::Engine,
         errors::{error_kinds, refuse_name},
+        fleet::{FleetOperation, FleetOutcome, StackEvents, StackRun},
+        fleet_start::start_all,
         function::{Reply, Worker},
         gate::close_gate,
         operation::{Display, Events, Operation, OperationOutcome},

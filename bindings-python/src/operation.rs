@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// How many events one answer carries at most, so that a listener is not kept from its other work.
-const BATCH: usize = 1_024;
+pub(crate) const BATCH: usize = 1_024;
 
 /// A running operation; dropping it does not end the operation.
 #[pyclass(frozen, module = "stackwright._stackwright")]

@@ -224,7 +224,7 @@ async fn succeeded(operation: &FleetOperation) -> Arc<FleetResult> {
     result
 }
 
-fn limits(max_stacks: usize, max_calls_per_plugin: usize) -> FleetOptions {
+fn limits(max_stacks: u32, max_calls_per_plugin: u32) -> FleetOptions {
     FleetOptions {
         max_stacks,
         max_calls_per_plugin,
@@ -481,7 +481,7 @@ async fn the_calls_of_a_plugin_are_limited_in_all_stacks_together() {
         for number in 0..8 {
             runs.push(plain(&engine, &format!("shop/s{number}")).await);
         }
-        let update = engine.up_all(runs, limits(8, limit as usize));
+        let update = engine.up_all(runs, limits(8, limit));
         things.await_creations(limit).await;
         assert_eq!(things.running.load(Ordering::SeqCst), limit as usize);
         things.permits.add_permits(MANY_PERMITS);

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from ._record import record
 
 if TYPE_CHECKING:
+    from .fleet import FleetResult
     from .result import Result
 
 __all__ = [
@@ -74,7 +75,7 @@ class StackwrightError(Exception):
         """Advice, apart from the message."""
         self.reason: str | None = None
         """The text of the cause, as the engine knows it; ``__cause__`` is what code of the host raised."""
-        self.result: Result | None = None
+        self.result: Result | FleetResult | None = None
         """What the operation did before it failed, when an operation failed."""
 
     def __str__(self) -> str:

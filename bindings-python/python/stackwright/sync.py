@@ -13,13 +13,14 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Final, TextIO, TypeVar
+from typing import Any, Final, TextIO, TypedDict, TypeVar
 
 from . import _display
+from . import fleet as _fleet
 from . import operation as _operation
 from . import stack as _stack
 from ._annotations import Unpack
-from ._checks import named_options
+from ._checks import named_options, require_given
 from ._results import ConfigEntry, EditReport, InstalledPlugin, MoveReport, PendingOperation, PluginProgress, PolicyAnalysis, ProjectFacts, ResourceGraph, ResourceRecord, StackFile, StackSummary
 from ._runner import Program
 from .credentials import Credentials
@@ -27,6 +28,7 @@ from .engine import Engine as _Engine
 from .engine import PluginKind
 from .errors import InvalidInputError
 from .events import Event
+from .fleet import FleetEvent, FleetResult, StackRun
 from .host import Autonamer, Fetch, KeyService, Secrets, StackReader
 from .installer import Installer
 from .options import ImportResource, OperationOptions, Plugins, StackSettings
@@ -36,7 +38,7 @@ from .result import Result
 from .store import Store
 from .values import OutputValue, PropertyValue
 
-__all__ = ["Engine", "Operation", "Project", "Stack", "display"]
+__all__ = ["Engine", "FleetOperation", "Operation", "Project", "Stack", "display"]
 
 T = TypeVar("T")
 
@@ -128,6 +130,58 @@ class Operation:
             yield event
 
     def __iter__(self) -> Iterator[Event]:
+        return self.events()
+
+
+class FleetOperation:
+    """A running operation on a set of stacks."""
+
+    def __init__(self, operation: _fleet.FleetOperation) -> None:
+        self._operation = operation
+        self._ended = _background.submit(operation.wait())
+
+    def cancel(self) -> None:
+        """Requests the end: no further stack begins, and what runs finishes and is recorded. A second time, running provider calls
+        are abandoned."""
+        self._operation.cancel()
+
+    @property
+    def done(self) -> bool:
+        """Whether every stack has ended."""
+        return self._ended.done()
+
+    def wait(self) -> FleetResult:
+        """Waits for the end and returns the result, also that of a failed operation."""
+        interrupt: KeyboardInterrupt | None = None
+        while True:
+            try:
+                result = self._ended.result()
+                break
+            except KeyboardInterrupt as error:
+                self._operation.cancel()
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
+        return result
+
+    def result(self) -> FleetResult:
+        """Waits for the end and returns the result; raises the error of a failed operation."""
+        result = self.wait()
+        if result.error is not None:
+            return _background.run(self._operation._succeed())
+        return result
+
+    def events(self) -> Iterator[FleetEvent]:
+        """Yields the events of all stacks: all of them for the first caller, those that are still to come for others."""
+        events = self._operation.events()
+
+        async def following() -> FleetEvent | None:
+            return await anext(events, None)
+
+        while (event := _background.run(following())) is not None:
+            yield event
+
+    def __iter__(self) -> Iterator[FleetEvent]:
         return self.events()
 
 
@@ -551,6 +605,19 @@ class Project:
         return repr(self._project)
 
 
+class FleetCallOptions(TypedDict, total=False):
+    """What one call of an operation on a set of stacks takes by name."""
+
+    max_stacks: int | None
+    """How many stacks are active at a time; 16 when left out."""
+    max_calls_per_plugin: int | None
+    """How many steps, checks and diffs of each package's providers run at a time, in all stacks together."""
+    on_event: Callable[[FleetEvent], object] | None
+    """Receives every event of all stacks, each with the name of its stack."""
+    on_output: _stack.OnOutput | None
+    """Receives each line of a plain display, which begins with the name of its stack: ``on_output=print``."""
+
+
 class Engine:
     """An engine, with the parameters and methods of :class:`stackwright.Engine`."""
 
@@ -621,6 +688,51 @@ class Engine:
     ) -> Stack:
         """Selects a stack, and creates it when it does not exist."""
         return Stack(_background.run(self._engine.create_or_select_stack(name, program, **settings)))
+
+    def start_up_all(self, runs: Sequence[StackRun | Stack], **options: Unpack[FleetCallOptions]) -> FleetOperation:
+        """Starts an update of a set of stacks and returns its handle."""
+        return self._start_all(lambda given: self._engine.up_all(given, **options), runs)
+
+    def start_preview_all(self, runs: Sequence[StackRun | Stack], **options: Unpack[FleetCallOptions]) -> FleetOperation:
+        """Starts a preview of a set of stacks and returns its handle."""
+        return self._start_all(lambda given: self._engine.preview_all(given, **options), runs)
+
+    def start_refresh_all(self, runs: Sequence[StackRun | Stack], **options: Unpack[FleetCallOptions]) -> FleetOperation:
+        """Starts a refresh of a set of stacks and returns its handle."""
+        return self._start_all(lambda given: self._engine.refresh_all(given, **options), runs)
+
+    def start_destroy_all(self, runs: Sequence[StackRun | Stack], **options: Unpack[FleetCallOptions]) -> FleetOperation:
+        """Starts a destroy of a set of stacks and returns its handle."""
+        return self._start_all(lambda given: self._engine.destroy_all(given, **options), runs)
+
+    def up_all(self, runs: Sequence[StackRun | Stack], **options: Unpack[FleetCallOptions]) -> FleetResult:
+        """Updates a set of stacks as one operation."""
+        return self.start_up_all(runs, **options).result()
+
+    def preview_all(self, runs: Sequence[StackRun | Stack], **options: Unpack[FleetCallOptions]) -> FleetResult:
+        """Previews the update of a set of stacks."""
+        return self.start_preview_all(runs, **options).result()
+
+    def refresh_all(self, runs: Sequence[StackRun | Stack], **options: Unpack[FleetCallOptions]) -> FleetResult:
+        """Reads every resource of a set of stacks and records what is there."""
+        return self.start_refresh_all(runs, **options).result()
+
+    def destroy_all(self, runs: Sequence[StackRun | Stack], **options: Unpack[FleetCallOptions]) -> FleetResult:
+        """Deletes every resource of a set of stacks, in the reverse order of :meth:`up_all`."""
+        return self.start_destroy_all(runs, **options).result()
+
+    def _start_all(
+        self,
+        start: Callable[[Sequence[StackRun | _stack.Stack]], _fleet.FleetOperation],
+        runs: Sequence[StackRun | Stack],
+    ) -> FleetOperation:
+        require_given("runs", runs, (list, tuple), "a list of stacks or of StackRun")
+        given = [run._stack if isinstance(run, Stack) else run for run in runs]
+
+        async def begin() -> _fleet.FleetOperation:
+            return start(given)
+
+        return FleetOperation(_background.run(begin()))
 
     def project(self, folder: str | os.PathLike[str]) -> Project:
         """Opens the project of a folder."""

@@ -12,6 +12,9 @@ mod set;
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::{
     engine::{Engine, Stack},
     operation::{OperationKind, OperationOptions},
@@ -23,7 +26,7 @@ pub use outcome::{FleetResult, StackEnd};
 pub use set::FleetOperation;
 
 /// How many stacks are active at a time by default.
-const DEFAULT_MAX_STACKS: usize = 16;
+const DEFAULT_MAX_STACKS: u32 = 16;
 
 /// A stack of a set, and its part of the operation.
 #[derive(Clone)]
@@ -58,15 +61,19 @@ impl StackRun {
     }
 }
 
-/// The limits of a set.
-#[derive(Clone, Debug, Default)]
+/// The limits of a set of stacks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[schemars(extend("x-beside" = {"python": ["onEvent", "onOutput"], "node": ["onEvent", "onOutput", "signal"]}))]
 pub struct FleetOptions {
     /// How many stacks are active at a time; 0 is 16. A stack whose program waits for another one is not active, but keeps its place:
     /// only stacks that a waiting one needs run beside it.
-    pub max_stacks: usize,
+    #[schemars(range(min = 0, max = 2_147_483_647))]
+    pub max_stacks: u32,
     /// How many steps, checks and diffs of each package's providers run at a time, in all stacks together; 0 has no limit beside that
     /// of each stack.
-    pub max_calls_per_plugin: usize,
+    #[schemars(range(min = 0, max = 2_147_483_647))]
+    pub max_calls_per_plugin: u32,
 }
 
 impl Engine {

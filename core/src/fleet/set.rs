@@ -39,7 +39,7 @@ impl FleetOperation {
         let (messages, inbox) = mpsc::unbounded_channel();
         let limits = match options.max_calls_per_plugin {
             0 => None,
-            limit => Some(PluginLimits::new(limit, runtime.clone())),
+            limit => Some(PluginLimits::new(size(limit), runtime.clone())),
         };
         let mut stacks = Vec::with_capacity(runs.len());
         let mut members = Vec::with_capacity(runs.len());
@@ -76,10 +76,10 @@ impl FleetOperation {
         let driver = Driver {
             kind,
             runtime: runtime.clone(),
-            max_stacks: match options.max_stacks {
+            max_stacks: size(match options.max_stacks {
                 0 => DEFAULT_MAX_STACKS,
                 max_stacks => max_stacks,
-            },
+            }),
             places,
             members,
             requests: Vec::new(),
@@ -166,6 +166,10 @@ impl FleetOperation {
     pub fn result(&self) -> Option<Arc<FleetResult>> {
         self.result.borrow().clone()
     }
+}
+
+fn size(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// Returns the places of the stacks by name.
