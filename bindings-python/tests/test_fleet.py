@@ -116,8 +116,8 @@ async def test_a_failure_skips_what_depends_on_it_and_raises_its_cause() -> None
             await engine.up_all(runs)
         assert isinstance(raised.value.__cause__, sw.FailedError)
         assert isinstance(raised.value.__cause__.__cause__, ValueError)
-        result = raised.value.result
-        assert isinstance(result, sw.FleetResult)
+        result = raised.value.fleet_result
+        assert result is not None and raised.value.result is None
         assert result.skipped == ("shop/dependent",)
         skipped = result.stacks["shop/dependent"].error
         assert str(skipped).startswith("the stack 'shop/dependent' was not updated: the stack 'shop/broken' has failed")
@@ -232,3 +232,4 @@ def test_the_blocking_twin_updates_a_set() -> None:
         handle = engine.start_destroy_all([first, second])
         assert {event.stack for event in handle} == {"shop/a", "shop/b"}
         assert handle.result().changes == {"delete": 2} and handle.done
+        assert handle.operations["shop/a"].result().changes == {"delete": 1}

@@ -75,8 +75,10 @@ class StackwrightError(Exception):
         """Advice, apart from the message."""
         self.reason: str | None = None
         """The text of the cause, as the engine knows it; ``__cause__`` is what code of the host raised."""
-        self.result: Result | FleetResult | None = None
+        self.result: Result | None = None
         """What the operation did before it failed, when an operation failed."""
+        self.fleet_result: FleetResult | None = None
+        """What an operation on a set of stacks came to, when it failed."""
 
     def __str__(self) -> str:
         return "\n".join([self.message, *(f"hint: {hint}" for hint in self.hints)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from . import events as _events
 from ._annotations import Unpack
@@ -25,12 +25,20 @@ from .result import Result
 from .stack import Policies, Stack
 
 if TYPE_CHECKING:
-    from . import sync
     from .engine import Engine
 
 __all__ = ["FleetEvent", "FleetOperation", "FleetResult", "StackRun"]
 
 Verb = Literal["up", "preview", "refresh", "destroy"]
+
+
+class BlockingStack(Protocol):
+    """A stack of :mod:`stackwright.sync`."""
+
+    _stack: Stack
+
+    @property
+    def name(self) -> str: ...
 
 
 class StackRun:
@@ -45,10 +53,10 @@ class StackRun:
 
     def __init__(
         self,
-        stack: Stack | sync.Stack,
+        stack: Stack | BlockingStack,
         *,
         program: Program | None = None,
-        depends_on: Sequence[Stack | sync.Stack | str] = (),
+        depends_on: Sequence[Stack | BlockingStack | str] = (),
         policies: Policies | None = None,
         **options: Unpack[OperationOptions],
     ) -> None:
@@ -160,7 +168,7 @@ class FleetOperation:
     async def wait(self) -> FleetResult:
         """Waits for the end and returns the result, also that of a failed operation: see :attr:`FleetResult.error`.
 
-        What a listener (``on_event``) raised is raised when all is done, with the result as its ``result``.
+        What a listener (``on_event``) raised is raised when all is done, with the result as its ``fleet_result``.
         """
         outcome = await joined(self._ended, self._listener, self.cancel)
         if self._result is None:
@@ -171,7 +179,7 @@ class FleetOperation:
         # Why the operation failed comes first.
         if raised is not None and self._result.error is None:
             with contextlib.suppress(AttributeError):
-                raised.result = self._result  # type: ignore[attr-defined]
+                raised.fleet_result = self._result  # type: ignore[attr-defined]
             raise raised
         return self._result
 
@@ -182,7 +190,7 @@ class FleetOperation:
         result = await self.wait()
         if result.error is not None:
             if isinstance(result.error, StackwrightError):
-                result.error.result = result
+                result.error.fleet_result = result
             raise result.error
         return result
 

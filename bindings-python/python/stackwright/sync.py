@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Final, TextIO, TypedDict, TypeVar
+from typing import Any, Final, TextIO, TypeVar
 
 from . import _display
 from . import fleet as _fleet
@@ -139,6 +139,11 @@ class FleetOperation:
     def __init__(self, operation: _fleet.FleetOperation) -> None:
         self._operation = operation
         self._ended = _background.submit(operation.wait())
+
+    @property
+    def operations(self) -> Mapping[str, Operation]:
+        """The operation of each stack by its name, in the order of the call."""
+        return {name: Operation(own) for name, own in self._operation.operations.items()}
 
     def cancel(self) -> None:
         """Requests the end: no further stack begins, and what runs finishes and is recorded. A second time, running provider calls
@@ -605,19 +610,6 @@ class Project:
         return repr(self._project)
 
 
-class FleetCallOptions(TypedDict, total=False):
-    """What one call of an operation on a set of stacks takes by name."""
-
-    max_stacks: int | None
-    """How many stacks are active at a time; 16 when left out."""
-    max_calls_per_plugin: int | None
-    """How many steps, checks and diffs of each package's providers run at a time, in all stacks together."""
-    on_event: Callable[[FleetEvent], object] | None
-    """Receives every event of all stacks, each with the name of its stack."""
-    on_output: _stack.OnOutput | None
-    """Receives each line of a plain display, which begins with the name of its stack: ``on_output=print``."""
-
-
 class Engine:
     """An engine, with the parameters and methods of :class:`stackwright.Engine`."""
 
@@ -689,48 +681,146 @@ class Engine:
         """Selects a stack, and creates it when it does not exist."""
         return Stack(_background.run(self._engine.create_or_select_stack(name, program, **settings)))
 
-    def start_up_all(self, runs: Sequence[StackRun | Stack], **options: Unpack[FleetCallOptions]) -> FleetOperation:
+    def start_up_all(
+        self,
+        runs: Sequence[StackRun | Stack],
+        *,
+        max_stacks: int | None = None,
+        max_calls_per_plugin: int | None = None,
+        on_event: Callable[[FleetEvent], object] | None = None,
+        on_output: _stack.OnOutput | None = None,
+    ) -> FleetOperation:
         """Starts an update of a set of stacks and returns its handle."""
-        return self._start_all(lambda given: self._engine.up_all(given, **options), runs)
+        return self._start_all(self._engine.up_all, runs, max_stacks, max_calls_per_plugin, on_event, on_output)
 
-    def start_preview_all(self, runs: Sequence[StackRun | Stack], **options: Unpack[FleetCallOptions]) -> FleetOperation:
+    def start_preview_all(
+        self,
+        runs: Sequence[StackRun | Stack],
+        *,
+        max_stacks: int | None = None,
+        max_calls_per_plugin: int | None = None,
+        on_event: Callable[[FleetEvent], object] | None = None,
+        on_output: _stack.OnOutput | None = None,
+    ) -> FleetOperation:
         """Starts a preview of a set of stacks and returns its handle."""
-        return self._start_all(lambda given: self._engine.preview_all(given, **options), runs)
+        return self._start_all(self._engine.preview_all, runs, max_stacks, max_calls_per_plugin, on_event, on_output)
 
-    def start_refresh_all(self, runs: Sequence[StackRun | Stack], **options: Unpack[FleetCallOptions]) -> FleetOperation:
+    def start_refresh_all(
+        self,
+        runs: Sequence[StackRun | Stack],
+        *,
+        max_stacks: int | None = None,
+        max_calls_per_plugin: int | None = None,
+        on_event: Callable[[FleetEvent], object] | None = None,
+        on_output: _stack.OnOutput | None = None,
+    ) -> FleetOperation:
         """Starts a refresh of a set of stacks and returns its handle."""
-        return self._start_all(lambda given: self._engine.refresh_all(given, **options), runs)
+        return self._start_all(self._engine.refresh_all, runs, max_stacks, max_calls_per_plugin, on_event, on_output)
 
-    def start_destroy_all(self, runs: Sequence[StackRun | Stack], **options: Unpack[FleetCallOptions]) -> FleetOperation:
+    def start_destroy_all(
+        self,
+        runs: Sequence[StackRun | Stack],
+        *,
+        max_stacks: int | None = None,
+        max_calls_per_plugin: int | None = None,
+        on_event: Callable[[FleetEvent], object] | None = None,
+        on_output: _stack.OnOutput | None = None,
+    ) -> FleetOperation:
         """Starts a destroy of a set of stacks and returns its handle."""
-        return self._start_all(lambda given: self._engine.destroy_all(given, **options), runs)
+        return self._start_all(self._engine.destroy_all, runs, max_stacks, max_calls_per_plugin, on_event, on_output)
 
-    def up_all(self, runs: Sequence[StackRun | Stack], **options: Unpack[FleetCallOptions]) -> FleetResult:
+    def up_all(
+        self,
+        runs: Sequence[StackRun | Stack],
+        *,
+        max_stacks: int | None = None,
+        max_calls_per_plugin: int | None = None,
+        on_event: Callable[[FleetEvent], object] | None = None,
+        on_output: _stack.OnOutput | None = None,
+    ) -> FleetResult:
         """Updates a set of stacks as one operation."""
-        return self.start_up_all(runs, **options).result()
+        return self.start_up_all(
+            runs,
+            max_stacks=max_stacks,
+            max_calls_per_plugin=max_calls_per_plugin,
+            on_event=on_event,
+            on_output=on_output,
+        ).result()
 
-    def preview_all(self, runs: Sequence[StackRun | Stack], **options: Unpack[FleetCallOptions]) -> FleetResult:
+    def preview_all(
+        self,
+        runs: Sequence[StackRun | Stack],
+        *,
+        max_stacks: int | None = None,
+        max_calls_per_plugin: int | None = None,
+        on_event: Callable[[FleetEvent], object] | None = None,
+        on_output: _stack.OnOutput | None = None,
+    ) -> FleetResult:
         """Previews the update of a set of stacks."""
-        return self.start_preview_all(runs, **options).result()
+        return self.start_preview_all(
+            runs,
+            max_stacks=max_stacks,
+            max_calls_per_plugin=max_calls_per_plugin,
+            on_event=on_event,
+            on_output=on_output,
+        ).result()
 
-    def refresh_all(self, runs: Sequence[StackRun | Stack], **options: Unpack[FleetCallOptions]) -> FleetResult:
+    def refresh_all(
+        self,
+        runs: Sequence[StackRun | Stack],
+        *,
+        max_stacks: int | None = None,
+        max_calls_per_plugin: int | None = None,
+        on_event: Callable[[FleetEvent], object] | None = None,
+        on_output: _stack.OnOutput | None = None,
+    ) -> FleetResult:
         """Reads every resource of a set of stacks and records what is there."""
-        return self.start_refresh_all(runs, **options).result()
+        return self.start_refresh_all(
+            runs,
+            max_stacks=max_stacks,
+            max_calls_per_plugin=max_calls_per_plugin,
+            on_event=on_event,
+            on_output=on_output,
+        ).result()
 
-    def destroy_all(self, runs: Sequence[StackRun | Stack], **options: Unpack[FleetCallOptions]) -> FleetResult:
+    def destroy_all(
+        self,
+        runs: Sequence[StackRun | Stack],
+        *,
+        max_stacks: int | None = None,
+        max_calls_per_plugin: int | None = None,
+        on_event: Callable[[FleetEvent], object] | None = None,
+        on_output: _stack.OnOutput | None = None,
+    ) -> FleetResult:
         """Deletes every resource of a set of stacks, in the reverse order of :meth:`up_all`."""
-        return self.start_destroy_all(runs, **options).result()
+        return self.start_destroy_all(
+            runs,
+            max_stacks=max_stacks,
+            max_calls_per_plugin=max_calls_per_plugin,
+            on_event=on_event,
+            on_output=on_output,
+        ).result()
 
     def _start_all(
         self,
-        start: Callable[[Sequence[StackRun | _stack.Stack]], _fleet.FleetOperation],
+        start: Callable[..., _fleet.FleetOperation],
         runs: Sequence[StackRun | Stack],
+        max_stacks: int | None,
+        max_calls_per_plugin: int | None,
+        on_event: Callable[[FleetEvent], object] | None,
+        on_output: _stack.OnOutput | None,
     ) -> FleetOperation:
         require_given("runs", runs, (list, tuple), "a list of stacks or of StackRun")
         given = [run._stack if isinstance(run, Stack) else run for run in runs]
 
         async def begin() -> _fleet.FleetOperation:
-            return start(given)
+            return start(
+                given,
+                max_stacks=max_stacks,
+                max_calls_per_plugin=max_calls_per_plugin,
+                on_event=on_event,
+                on_output=on_output,
+            )
 
         return FleetOperation(_background.run(begin()))
 
