@@ -240,7 +240,7 @@ export function startAll(
     requireOptions(called, options);
     requireFunction("onEvent", options.onEvent);
     requireFunction("onOutput", options.onOutput);
-    const { signal, onEvent, onOutput, ...limits } = options;
+    const { signal, onEvent: _event, onOutput: _output, ...limits } = options;
     if (signal !== undefined && typeof signal?.addEventListener !== "function") {
         throw new InvalidInputError(`signal is an AbortSignal, not ${described(signal)}`);
     }
@@ -256,5 +256,5 @@ export function startAll(
     const started = guarded(() => engine.startAll(kind, set, jsonOfMembers(limits, "options."), called));
     const operations = handles.map((handle, place) => handle(started.operation(place)!));
     const named = operations.map((operation) => [operation.stack, operation] as const);
-    return new FleetOperation(started, Object.fromEntries(named), { signal, onEvent, onOutput });
+    return new FleetOperation(started, Object.fromEntries(named), options);
 }
