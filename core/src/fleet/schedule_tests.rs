@@ -217,7 +217,8 @@ fn sets_without_cycles_end_with_every_limit() {
         // Stack N reads or needs only those above it: no cycle.
         let pick = |stack: usize, salt: usize| {
             let mixed = (stack * 7_919 + seed * 104_729 + salt * 1_299_709) % 10_007;
-            (mixed % 3 == 0)
+            mixed
+                .is_multiple_of(3)
                 .then(|| stack + 1 + mixed % (count - stack))
                 .filter(|other| *other < count)
         };
