@@ -11,11 +11,11 @@ use stackwright::{
     fleet::{FleetEvent, FleetEvents, StackRun},
     operation::OperationKind,
 };
-use stackwright_command::display::{FleetLines, Title};
+use stackwright_command::display::{FleetFollowing, FleetLines, Form, Paint, Title};
 
 use crate::{
     bridge::Shared,
-    operation::{BATCH, Operation},
+    operation::{BATCH, Display, Operation},
 };
 
 /// A stack of a set, with what its operation needs.
@@ -122,6 +122,15 @@ impl FleetOperation {
     #[napi(catch_unwind)]
     pub fn tree(&self) -> Option<String> {
         Some(self.operation.result()?.tree())
+    }
+
+    /// Returns what shows the operation: as a table that is updated in place, or as lines.
+    #[napi(catch_unwind)]
+    pub fn display(&self, is_screen: bool, coloured: bool) -> Display {
+        let form = if is_screen { Form::Screen } else { Form::Lines };
+        let paint = if coloured { Paint::COLOURED } else { Paint::PLAIN };
+        let titles = self.stacks.iter().map(|it| (it.name.clone(), it.title.clone()));
+        Display::of_set(FleetFollowing::new(&self.operation, titles, form, paint))
     }
 
     /// Asks for an end; a second time, running provider calls are given up.

@@ -8,13 +8,13 @@ use stackwright::{
     fleet::{FleetEvent, FleetEvents, FleetResult},
     operation::OperationKind,
 };
-use stackwright_command::display::{FleetLines, Title};
+use stackwright_command::display::{FleetFollowing, FleetLines, Title};
 use tokio::sync::Mutex;
 
 use crate::{
     completions::{Completions, PendingCompletion},
     errors::to_exception,
-    operation::{BATCH, Operation},
+    operation::{BATCH, Display, Operation, read_form},
     runtime::Runtime,
 };
 
@@ -68,6 +68,17 @@ impl FleetOperation {
                 Operation::new(operation.clone(), runtime, *show_secrets, title.clone())
             })
             .collect()
+    }
+
+    /// Returns what shows the operation in a form: `lines`, `screen` or `page`.
+    fn display(&self, py: Python<'_>, form: &str, coloured: bool) -> PyResult<Display> {
+        let (form, paint) = read_form(py, form, coloured)?;
+        let titles = self
+            .stacks
+            .iter()
+            .map(|(name, title, _)| (name.clone(), title.clone()));
+        let following = FleetFollowing::new(&self.operation, titles, form, paint);
+        Ok(Display::of_set(following, Arc::clone(&self.runtime)))
     }
 
     /// Requests the end: what runs finishes and is recorded. A second time, running provider calls are abandoned.

@@ -31,7 +31,7 @@ mod values;
 use stackwright::{StackName, operation::OperationKind, urn::Urn};
 
 pub use board::{Board, Screen, ScreenSize};
-pub use fleet::FleetLines;
+pub use fleet::{FleetBoard, FleetFollowing, FleetLines};
 pub use following::{Following, Form};
 pub use lines::Lines;
 pub use paint::Paint;

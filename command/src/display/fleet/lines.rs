@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stackwright::{StackName, event::EventPayload, fleet::FleetEvent};
 
-use super::{Lines, Title};
+use crate::display::{Lines, Title};
 
 /// The lines of a set of stacks.
 #[derive(Debug)]
