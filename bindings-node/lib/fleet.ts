@@ -165,6 +165,11 @@ export class FleetOperation implements PromiseLike<FleetResult> {
         return this.events();
     }
 
+    /** @internal Returns what shows the operation: a table on a terminal, or lines. */
+    static shown(operation: FleetOperation, isScreen: boolean, coloured: boolean): Native.Display {
+        return operation.#native.display(isScreen, coloured);
+    }
+
     async #wait(): Promise<FleetResult> {
         const summary = JSON.parse(await awaited(() => this.#native.wait())) as Summary;
         const ends: { [name: string]: StackEnd } = {};

@@ -1,7 +1,5 @@
 //! Operations on a set of stacks.
 
-#![expect(clippy::use_self, reason = "the code that napi generates has no `Self`")]
-
 use std::sync::{Arc, Mutex, PoisonError};
 
 use napi::Result;

@@ -137,7 +137,6 @@ impl Stack {
 
     /// Adds the stack to a set, in which it begins after the stacks of `depends_on`; the other arguments are those of `start`.
     #[napi(catch_unwind)]
-    #[expect(clippy::too_many_arguments, reason = "called from one place")]
     pub fn add_to(
         &self,
         set: &StackSet,

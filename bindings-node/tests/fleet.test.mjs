@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { CancelledError, FailedError, FleetOperation, FleetResult, InvalidInputError, Result } from "../index.mjs";
+import { CancelledError, display, FailedError, FleetOperation, FleetResult, InvalidInputError, Result } from "../index.mjs";
 import { Memory, memoryEngine } from "./support.mjs";
 
 /** A program with one thing, named after its stack, that reads other stacks with references. */
@@ -94,6 +94,26 @@ test("events and lines have the name of their stack", async () => {
         assert.ok(lines.includes(`${stack} | Updating (${stack.at(-1)}):`), lines.join("\n"));
     }
     assert.equal(lines.filter((line) => line.endsWith("ended (2 of 2 stacks)")).length, 1);
+});
+
+test("a terminal shows the stacks, and at the end what each came to", async () => {
+    const engine = memoryEngine();
+    const stacks = [await opened(engine, "a"), await opened(engine, "b")];
+    let lines = "";
+    const result = await display(engine.upAll(stacks), { stream: { write: (text) => void (lines += text) } });
+    assert.ok(result instanceof FleetResult);
+    assert.match(lines, /^shop\/a \| Updating \(a\):$/m);
+    const { TERM } = process.env;
+    process.env.TERM = "xterm";
+    try {
+        let screen = "";
+        const stream = { isTTY: true, columns: 80, rows: 24, write: (text) => void (screen += text) };
+        await display(engine.destroyAll(stacks), { stream });
+        assert.match(screen, /\u001b\[J/);
+        assert.match(screen, /shop\/a: succeeded\n/);
+    } finally {
+        process.env.TERM = TERM ?? "";
+    }
 });
 
 test("the iteration has the events of all stacks", async () => {

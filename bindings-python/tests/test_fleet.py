@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import io
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
@@ -144,6 +145,15 @@ async def test_events_and_lines_have_the_name_of_their_stack() -> None:
 
 
 @in_loop
+async def test_the_display_has_the_lines_of_all_stacks() -> None:
+    async with engine_with(Things()) as engine:
+        shown = io.StringIO()
+        result = await sw.display(engine.up_all([await opened(engine, "a"), await opened(engine, "b")]), file=shown)
+        assert result.outcome == "succeeded" and list(result.stacks) == ["shop/a", "shop/b"]
+        assert "shop/a | Updating (a):\n" in shown.getvalue() and "ended (2 of 2 stacks)\n" in shown.getvalue()
+
+
+@in_loop
 async def test_the_iteration_has_the_events_of_all_stacks() -> None:
     async with engine_with(Things()) as engine:
         operation = engine.up_all([await opened(engine, "a"), await opened(engine, "b")])
@@ -229,6 +239,9 @@ def test_the_blocking_twin_updates_a_set() -> None:
         assert seen.index("shop/a") < seen.index("shop/b")
         assert engine.preview_all([first, second]).outcome == "succeeded"
         assert engine.refresh_all([first, second]).outcome == "succeeded"
+        shown = io.StringIO()
+        assert sync.display(engine.start_refresh_all([first]), file=shown).outcome == "succeeded"
+        assert "shop/a | Refreshing (a):\n" in shown.getvalue()
         handle = engine.start_destroy_all([first, second])
         assert {event.stack for event in handle} == {"shop/a", "shop/b"}
         assert handle.result().changes == {"delete": 2} and handle.done

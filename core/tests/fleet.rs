@@ -469,7 +469,8 @@ async fn the_preview_of_new_stacks_gives_the_outputs_that_are_computed() {
         assert!(found.contains("unknown"), "the id is not known: {found}");
     }
     assert!(things.take().is_empty());
-    assert!(engine.stacks(None, false).await.unwrap().is_empty());
+    let stacks = engine.stacks(None, true).await.unwrap();
+    assert!(stacks.iter().all(|stack| stack.resource_count == Some(0)), "{stacks:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

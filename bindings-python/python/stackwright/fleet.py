@@ -217,6 +217,12 @@ class FleetOperation:
                     for text in shown.splitlines():
                         await called(on_output, text)
 
+    def _ipython_display_(self) -> None:
+        """Shows the operation in a notebook, and goes on to do so while it runs."""
+        from ._display import show_in_background
+
+        show_in_background(self)
+
     def __repr__(self) -> str:
         return f"<FleetOperation on {len(self.operations)} stacks, {'done' if self.done else 'running'}>"
 

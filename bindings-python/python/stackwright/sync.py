@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Final, TextIO, TypeVar
+from typing import Any, Final, TextIO, TypeVar, overload
 
 from . import _display
 from . import fleet as _fleet
@@ -190,7 +190,15 @@ class FleetOperation:
         return self.events()
 
 
-def display(operation: Operation, *, file: TextIO | None = None) -> Result:
+@overload
+def display(operation: Operation, *, file: TextIO | None = None) -> Result: ...
+
+
+@overload
+def display(operation: FleetOperation, *, file: TextIO | None = None) -> FleetResult: ...
+
+
+def display(operation: Operation | FleetOperation, *, file: TextIO | None = None) -> Result | FleetResult:
     """Shows a running operation until its end, as :func:`stackwright.display` does, and returns its result.
 
     :param file: Where it is shown; the standard output when left out.

@@ -134,7 +134,7 @@ impl Engine {
     /// let run = StackRun::new(engine.stack("shop/prod", settings).await?);
     /// let result = engine.preview_all(vec![run], FleetOptions::default()).wait().await;
     /// assert_eq!(result.changes["create"], 1, "the stack itself");
-    /// assert!(engine.stacks(None, false).await?.is_empty(), "nothing was changed");
+    /// assert!(engine.stacks(None, false).await?[0].last_update.is_none(), "nothing was changed");
     /// # Ok(())
     /// # }
     /// ```
