@@ -246,3 +246,32 @@ def test_the_blocking_twin_updates_a_set() -> None:
         assert {event.stack for event in handle} == {"shop/a", "shop/b"}
         assert handle.result().changes == {"delete": 2} and handle.done
         assert handle.operations["shop/a"].result().changes == {"delete": 1}
+
+
+@in_loop
+async def test_programs_of_the_sdk_read_stacks_of_the_set_also_while_they_are_only_previewed() -> None:
+    pulumi = pytest.importorskip("pulumi")
+
+    class Thing(pulumi.CustomResource):  # type: ignore[name-defined, misc]
+        size: Any
+
+        def __init__(self, name: str) -> None:
+            super().__init__("shop:index:Thing", name, {"size": None})
+
+    def base() -> None:
+        pulumi.export("size", Thing("base").size)
+        pulumi.export("name", "base")
+
+    def reading() -> None:
+        other = pulumi.StackReference("organization/shop/base")
+        pulumi.export("size", other.get_output("size"))
+        pulumi.export("name", other.require_output("name"))
+
+    async with engine_with(Things()) as engine:
+        stacks = [await engine.stack("shop/reading", reading), await engine.stack("shop/base", base)]
+        preview = await engine.preview_all(stacks)
+        outputs = preview.stacks["shop/reading"].outputs
+        assert sw.is_unknown(outputs["size"].value), outputs
+        result = await engine.up_all(stacks, max_stacks=1)
+        outputs = result.stacks["shop/reading"].outputs
+        assert (outputs["size"].value, outputs["name"].value) == (3, "base")
