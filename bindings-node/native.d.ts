@@ -126,6 +126,8 @@ export declare class FleetOperation {
   wait(): Promise<string>
   /** Draws what each stack came to, of an operation that has ended; undefined before. */
   tree(): string | null
+  /** Returns what shows the operation: as a table that is updated in place, or as lines. */
+  display(isScreen: boolean, coloured: boolean): Display
   /** Asks for an end; a second time, running provider calls are given up. */
   cancel(): void
   /**

@@ -470,7 +470,10 @@ async fn the_preview_of_new_stacks_gives_the_outputs_that_are_computed() {
     }
     assert!(things.take().is_empty());
     let stacks = engine.stacks(None, true).await.unwrap();
-    assert!(stacks.iter().all(|stack| stack.resource_count == Some(0)), "{stacks:?}");
+    assert!(
+        stacks.iter().all(|stack| stack.resource_count == Some(0)),
+        "{stacks:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -609,6 +612,62 @@ async fn nothing_is_destroyed_when_the_references_of_a_stack_cannot_be_read() {
     let result = ended(&engine.refresh_all(again, FleetOptions::default())).await;
     assert!(result.stack("shop/a").unwrap().result.error.is_none());
     assert!(result.stack("shop/b").unwrap().result.error.is_some());
+}
+
+/// Returns what a crash of the host leaves of a store: all objects but the locks.
+async fn left_by_crash(store: &MemoryStore) -> Arc<MemoryStore> {
+    let left = memory();
+    for object in store.list("").await.unwrap() {
+        if let Some(found) = store.get(&object.key).await.unwrap()
+            && !object.key.contains("/locks/")
+        {
+            left.put(&object.key, found.bytes, Condition::Any).await.unwrap();
+        }
+    }
+    left
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_references_of_an_interrupted_operation_count() {
+    let things = Things::new(MANY_PERMITS);
+    let store = memory();
+    let engine = Engine::builder(Handle::current())
+        .store(Arc::clone(&store) as _)
+        .secrets(Arc::new(Base64Provider))
+        .provider("shop", Arc::new(Shared(Arc::clone(&things))))
+        // Only the journal has what the interrupted operation has recorded.
+        .checkpoint_interval(None)
+        .build()
+        .unwrap();
+    succeeded(&engine.up_all(vec![plain(&engine, "shop/a").await], FleetOptions::default())).await;
+    things.await_creations(1).await;
+    let permits = things.permits.acquire_many(1_000).await.unwrap();
+    let update = engine.up_all(
+        vec![reader(&engine, "shop/b", &["shop/a"], Way::Reference).await],
+        FleetOptions::default(),
+    );
+    things.await_creations(1).await;
+    let left = engine_on(left_by_crash(&store).await, &things);
+    drop(permits);
+    succeeded(&update).await;
+    things.take();
+    let runs = vec![
+        plain(&left, "shop/a").await.depends_on("shop/b"),
+        plain(&left, "shop/b").await,
+    ];
+    let result = ended(&left.destroy_all(runs, FleetOptions::default())).await;
+    let text = message(&result);
+    assert!(
+        text.contains("'shop/b' has a recorded reference to 'shop/a'"),
+        "{text}"
+    );
+    let runs = vec![plain(&left, "shop/a").await, plain(&left, "shop/b").await];
+    succeeded(&left.destroy_all(runs, FleetOptions::default())).await;
+    assert_eq!(
+        things.take(),
+        ["delete shop-a"],
+        "the interrupted creation is not known"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
