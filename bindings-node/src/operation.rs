@@ -148,19 +148,19 @@ impl Operation {
         let form = if is_screen { Form::Screen } else { Form::Lines };
         let paint = if coloured { Paint::COLOURED } else { Paint::PLAIN };
         Display {
-            shown: Mutex::new(Shown::One(Following::new(
+            shown: Mutex::new(Shown::One(Box::new(Following::new(
                 &self.operation,
                 self.title.clone(),
                 form,
                 paint,
-            ))),
+            )))),
         }
     }
 }
 
 /// What is shown: an operation, or one on a set of stacks.
 enum Shown {
-    One(Following),
+    One(Box<Following>),
     Set(FleetFollowing),
 }
 

@@ -1,6 +1,7 @@
 //! A stack and its operations.
 
 #![expect(clippy::use_self, reason = "the code that napi generates has no `Self`")]
+#![expect(clippy::too_many_arguments, reason = "called from one place")]
 
 use std::{collections::HashMap, sync::Arc};
 

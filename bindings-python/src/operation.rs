@@ -108,7 +108,7 @@ impl Operation {
         let (form, paint) = read_form(py, form, coloured)?;
         let following = Following::new(&self.operation, self.title.clone(), form, paint);
         Ok(Display {
-            shown: Arc::new(Mutex::new(Shown::One(following))),
+            shown: Arc::new(Mutex::new(Shown::One(Box::new(following)))),
             runtime: Arc::clone(&self.runtime),
         })
     }
@@ -133,7 +133,7 @@ pub(crate) fn read_form(py: Python<'_>, form: &str, coloured: bool) -> PyResult<
 
 /// What is shown: an operation, or one on a set of stacks.
 pub(crate) enum Shown {
-    One(Following),
+    One(Box<Following>),
     Set(FleetFollowing),
 }
 
