@@ -97,6 +97,10 @@ impl Request {
     /// Reports that the stack waits.
     pub(super) fn report(&self, other: &StackName) {
         let text = format!("waiting for the stack '{other}'");
-        self.events.diagnostic(Diagnostic::new(Severity::Info, text));
+        self.events.diagnostic(Diagnostic {
+            // Once the stack goes on, it means nothing.
+            ephemeral: true,
+            ..Diagnostic::new(Severity::Info, text)
+        });
     }
 }
