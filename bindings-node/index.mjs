@@ -16,6 +16,8 @@ export const {
     errorClasses,
     ErrorHook,
     FailedError,
+    FleetOperation,
+    FleetResult,
     fromPlainJson,
     Hook,
     InitFailedError,

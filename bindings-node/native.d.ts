@@ -99,6 +99,11 @@ export declare class Engine {
   stack(name: string, document: string, opening: string | undefined | null, config: StackConfig, entry: StackEntry): Promise<Stack>
   /** Opens the project of a folder. */
   project(folder: string): Promise<Project>
+  /**
+   * Starts an operation on a set of stacks, all of whose parts are of this kind, with limits as JSON; `subject` names the call in
+   * errors.
+   */
+  startAll(kind: string, set: StackSet, options: string, subject: string): FleetOperation
   /** Lists stacks: returns their summaries as JSON. */
   stacks(project: string | undefined | null, resourceCounts: boolean): Promise<string>
   /** Begins to answer a request about the installed plugins, which is JSON; `subject` names the call in errors. */
@@ -111,6 +116,25 @@ export declare class Engine {
 export declare class Events {
   /** Waits for events and returns those that have happened; none when there will be no more. */
   next(): Promise<Array<WrittenEvent>>
+}
+
+/** An operation on a set of stacks. */
+export declare class FleetOperation {
+  /** Returns the operation of the stack with this place in the call; null for others. */
+  operation(place: number): Operation | null
+  /** Waits for the end and returns the result without those of the stacks, as JSON. Never rejects: the result contains the error. */
+  wait(): Promise<string>
+  /** Draws what each stack came to, of an operation that has ended; undefined before. */
+  tree(): string | null
+  /** Returns what shows the operation: as a table that is updated in place, or as lines. */
+  display(isScreen: boolean, coloured: boolean): Display
+  /** Asks for an end; a second time, running provider calls are given up. */
+  cancel(): void
+  /**
+   * Adds a listener; the first one receives all events, others those still to come; on request with the lines that each adds
+   * to a plain display.
+   */
+  events(withLines: boolean): StackEvents
 }
 
 /** An operation. */
@@ -204,6 +228,8 @@ export declare class Stack {
    * another one, with packs of functions; `subject` names the call in errors.
    */
   start(kind: string, options: string, subject: string, program?: ProgramEntry | undefined | null, plan?: Operation | undefined | null, policies?: Array<PackEntry> | undefined | null): Operation
+  /** Adds the stack to a set, in which it begins after the stacks of `depends_on`; the other arguments are those of `start`. */
+  addTo(set: StackSet, dependsOn: Array<string>, kind: string, options: string, subject: string, program?: ProgramEntry | undefined | null, plan?: Operation | undefined | null, policies?: Array<PackEntry> | undefined | null): void
   /** Starts an import of the resources of a request, with options, both as JSON. */
   importResources(request: string, options: string): Operation
   /** Analyzes the state with the packs of the options and those of functions; returns the analysis as JSON. */
@@ -253,6 +279,18 @@ export declare class Stack {
 
 /** A stack's configuration. */
 export declare class StackConfig {}
+
+/** The events of a set for one listener. */
+export declare class StackEvents {
+  /** Waits for events and returns those that have happened; none when there will be no more. */
+  next(): Promise<Array<StackEvent>>
+}
+
+/** The stacks of a set, before its operation starts. */
+export declare class StackSet {
+  /** Creates an empty set. */
+  constructor()
+}
 
 /**
  * Checks options where a program writes them, as JSON with stand-ins; `of` is `resource`, `read`, `invoke` or `call`, and
@@ -429,6 +467,16 @@ export interface StackEntry {
   deployment?: string
   /** The host's own encryption of its secrets. */
   secrets?: SecretsEntry
+}
+
+/** An event of a stack as JSON, and the lines that it adds to a plain display. */
+export interface StackEvent {
+  /** The name of the stack. */
+  stack: string
+  /** The event. */
+  event: string
+  /** The lines; empty without any. */
+  lines: string
 }
 
 /** A store of the host as the package describes it. */

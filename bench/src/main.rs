@@ -24,6 +24,7 @@ mod provider;
 mod refreshing;
 mod stack;
 mod stores;
+mod up_all;
 
 use std::{io::Write as _, path::Path, process::ExitCode};
 
@@ -36,7 +37,7 @@ struct Family {
     measure: fn(&Selection) -> Result<()>,
 }
 
-const FAMILIES: [Family; 13] = [
+const FAMILIES: [Family; 14] = [
     Family {
         prefix: "store.",
         measure: stores::measure,
@@ -84,6 +85,10 @@ const FAMILIES: [Family; 13] = [
     Family {
         prefix: "concurrent.",
         measure: concurrent::measure,
+    },
+    Family {
+        prefix: "up_all.",
+        measure: up_all::measure,
     },
     Family {
         prefix: "construct.blocked.",

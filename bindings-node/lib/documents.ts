@@ -424,6 +424,20 @@ export interface OperationOptions {
     waitsForRegistrations?: boolean;
 }
 
+/** The limits of a set of stacks. */
+export interface FleetOptions {
+    /**
+     * How many steps, checks and diffs of each package's providers run at a time, in all stacks together; 0 has no
+     * limit beside that of each stack.
+     */
+    maxCallsPerPlugin?: number;
+    /**
+     * How many stacks are active at a time; 0 is 16. A stack whose program waits for another one is not active, but
+     * keeps its place: only stacks that a waiting one needs run beside it.
+     */
+    maxStacks?: number;
+}
+
 /** An extension of a package. */
 export interface ImportExtension {
     /** The name of the extension. */

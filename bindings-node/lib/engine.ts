@@ -28,6 +28,7 @@ import {
     type StackReader,
     stackReaderHost,
 } from "./host";
+import { type FleetCallOptions, type FleetOperation, startAll, type StackRun } from "./fleet";
 import { installerHost, type PluginInstaller, requireInstaller } from "./installer";
 import { jsonOf, jsonOfMembers } from "./json";
 import { native, type Native } from "./native";
@@ -298,6 +299,50 @@ export class Engine {
             throw new InvalidInputError(`the folder of a project is a string, not ${described(folder)}`);
         }
         return new Project(await awaited(() => this.#native.project(folder)), () => this.#requireOpen());
+    }
+
+    /**
+     * Updates a set of stacks as one operation.
+     *
+     * A stack begins when those have succeeded that it needs: those of `dependsOn`, and those that the stack references in its
+     * recorded state name. A program that reads another stack of the set waits for its end. When a stack fails, those that need it
+     * are skipped, and all others run. Stacks that need each other are an error, before anything runs where that is known.
+     *
+     * ```js
+     * const network = await engine.stack("network/prod", { program: makeNetwork });
+     * const shop = await engine.stack("shop/prod", { program: makeShop });
+     * console.log(`${await engine.upAll([{ stack: shop, dependsOn: [network] }, network], { onOutput: console.log })}`);
+     * ```
+     * @param runs The stacks, or each with its program and options.
+     */
+    upAll(runs: readonly (Stack | StackRun)[], options: FleetCallOptions = {}): FleetOperation {
+        this.#requireOpen();
+        return startAll(this.#native, "up", runs, options);
+    }
+
+    /**
+     * Previews the update of a set of stacks, in the order of `upAll()`. A program that reads another stack of the set gets the
+     * outputs that its preview has computed, which can be unknown.
+     */
+    previewAll(runs: readonly (Stack | StackRun)[], options: FleetCallOptions = {}): FleetOperation {
+        this.#requireOpen();
+        return startAll(this.#native, "preview", runs, options);
+    }
+
+    /** Reads every resource of a set of stacks and records what is there, in the order of `upAll()`. */
+    refreshAll(runs: readonly (Stack | StackRun)[], options: FleetCallOptions = {}): FleetOperation {
+        this.#requireOpen();
+        return startAll(this.#native, "refresh", runs, options);
+    }
+
+    /**
+     * Deletes every resource of a set of stacks, in the reverse order of `upAll()`: a stack begins when all have succeeded that need
+     * it. A stack whose program reads another one with a function, and so has no recorded reference, needs `dependsOn`. No stack is
+     * destroyed when the recorded references of one cannot be read.
+     */
+    destroyAll(runs: readonly (Stack | StackRun)[], options: FleetCallOptions = {}): FleetOperation {
+        this.#requireOpen();
+        return startAll(this.#native, "destroy", runs, options);
     }
 
     /**

@@ -1,5 +1,6 @@
 /** Errors: one base class and one class for each kind, distinguished by `kind` or by `instanceof`. */
 import type { ErrorFacts } from "./documents";
+import type { FleetResult } from "./fleet";
 import type { Result } from "./operation";
 import { isA, textOf } from "./thrown";
 
@@ -39,6 +40,8 @@ export class StackwrightError extends Error {
     declare readonly reason: string | undefined;
     /** What the operation came to, when it is an operation's error. */
     declare result: Result | undefined;
+    /** What an operation on a set of stacks came to, when it is the error of one. */
+    declare fleetResult: FleetResult | undefined;
     /** Where in the program it happened: the stack of a program's own error. Not part of the message on purpose. */
     declare readonly programStack: string | undefined;
 
@@ -56,6 +59,7 @@ export class StackwrightError extends Error {
         }
         Object.defineProperty(this, "hints", { value: hints, enumerable: hints.length !== 0 });
         Object.defineProperty(this, "result", { writable: true, value: undefined });
+        Object.defineProperty(this, "fleetResult", { writable: true, value: undefined });
         Object.defineProperty(this, "programStack", { writable: true, value: undefined });
     }
 }

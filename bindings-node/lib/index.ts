@@ -4,6 +4,7 @@ export { Config } from "./config";
 export { display, type DisplayOptions, type DisplayStream } from "./display";
 export { Engine, type ConfigValue, type EngineOptions, type StackOptions } from "./engine";
 export { Stack, type AdoptionOptions, type DeleteOptions, type EditOptions, type HistoryEntry, type ImportOptions, type MoveOptions, type ProgramOptions, type RenameOptions, type SelectionOptions } from "./stack";
+export { FleetOperation, FleetResult, type FleetCallOptions, type FleetEvent, type StackEnd, type StackRun } from "./fleet";
 export { Project, type ConfigChangeOptions, type ConfigListOptions, type ConfigReadOptions } from "./project";
 export { Picture } from "./picture";
 export { Operation, Result, type Deployment, type OperationOptions, type Outputs, type Plan, type ResourcePlan } from "./operation";
@@ -20,6 +21,7 @@ export {
     type EditKind,
     type EditReport,
     type EnforcementLevel,
+    type FleetOptions,
     type GraphEdge,
     type GraphNode,
     type ImportCode,

@@ -209,12 +209,58 @@ export class Result {
     }
 }
 
-/** Adds the result to the error that a listener threw, where that can hold it; what is no error becomes the cause of one. */
-function withResult(thrown: unknown, result: Result): unknown {
+/**
+ * Yields what comes in batches, until an empty one.
+ * @internal
+ */
+export async function* batches<T>(events: { next(): Promise<T[]> }): AsyncGenerator<T, void, undefined> {
+    for (;;) {
+        const batch = await awaited(() => events.next());
+        if (batch.length === 0) {
+            return;
+        }
+        yield* batch;
+    }
+}
+
+/**
+ * Passes events and the lines that they add to a display to listeners, until one throws.
+ * @internal
+ */
+export async function deliver<T extends { lines: string }>(
+    events: AsyncIterable<T>,
+    onEvent: ((event: T) => void | Promise<void>) | undefined,
+    onOutput: ((line: string) => void | Promise<void>) | undefined,
+): Promise<void> {
+    let stray: { error: unknown } | undefined;
+    const owner = { fail: (error: unknown) => void (stray ??= { error }) };
+    const call = async (listener: () => void | Promise<void>): Promise<void> => {
+        await owned(owner, listener);
+        if (stray !== undefined) {
+            throw stray.error;
+        }
+    };
+    for await (const event of events) {
+        if (onEvent !== undefined) {
+            await call(() => onEvent(event));
+        }
+        if (onOutput !== undefined && event.lines !== "") {
+            for (const line of event.lines.replace(/\n$/, "").split("\n")) {
+                await call(() => onOutput(line));
+            }
+        }
+    }
+}
+
+/**
+ * Adds the result to the error that a listener threw, where that can hold it; what is no error becomes the cause of one.
+ * @internal
+ */
+export function withResult(thrown: unknown, result: object, member: "result" | "fleetResult" = "result"): unknown {
     const error = isA(thrown, Error) ? thrown : new InvalidInputError(`onEvent failed: ${textOf(thrown)}`);
     return attempt(() => {
         if (Object.isExtensible(error)) {
-            Object.defineProperty(error, "result", { value: result, configurable: true, writable: true });
+            Object.defineProperty(error, member, { value: result, configurable: true, writable: true });
         }
         return error;
     }, error);
@@ -281,6 +327,11 @@ export class Operation implements PromiseLike<Result> {
         return this.#result.finally(settled);
     }
 
+    /** The name of the stack, as `project/stack`. */
+    get stack(): string {
+        return this.#subject.stack;
+    }
+
     toString(): string {
         return `operation of ${this.#subject.stack}: await it for its result`;
     }
@@ -306,19 +357,7 @@ export class Operation implements PromiseLike<Result> {
     }
 
     async *#written(withLines: boolean): AsyncGenerator<Native.WrittenEvent, void, undefined> {
-        const events = this.#native.events(withLines);
-        for (;;) {
-            let written: Native.WrittenEvent[];
-            try {
-                written = await events.next();
-            } catch (error) {
-                throw fromNative(error);
-            }
-            if (written.length === 0) {
-                return;
-            }
-            yield* written;
-        }
+        yield* batches(this.#native.events(withLines));
     }
 
     /** @internal Returns what shows the operation: a tree on a terminal, or lines. */
@@ -331,25 +370,9 @@ export class Operation implements PromiseLike<Result> {
         return this.events();
     }
 
-    async #listen({ onEvent, onOutput }: Listeners): Promise<void> {
-        let stray: { error: unknown } | undefined;
-        const owner = { fail: (error: unknown) => void (stray ??= { error }) };
-        const call = async (listener: () => void | Promise<void>): Promise<void> => {
-            await owned(owner, listener);
-            if (stray !== undefined) {
-                throw stray.error;
-            }
-        };
-        for await (const { event, lines } of this.#written(onOutput !== undefined)) {
-            if (onEvent !== undefined) {
-                await call(() => onEvent(EngineEvent.parse(event)));
-            }
-            if (onOutput !== undefined && lines !== "") {
-                for (const line of lines.replace(/\n$/, "").split("\n")) {
-                    await call(() => onOutput(line));
-                }
-            }
-        }
+    #listen({ onEvent, onOutput }: Listeners): Promise<void> {
+        const called = onEvent === undefined ? undefined : ({ event }: Native.WrittenEvent) => onEvent(EngineEvent.parse(event));
+        return deliver(this.#written(onOutput !== undefined), called, onOutput);
     }
 
     async #wait(): Promise<Result> {

@@ -610,21 +610,56 @@ export class Stack {
 
     #start(kind: "update" | "refresh" | "destroy", options: ProgramOptions, called: "preview" | "up" | "refresh" | "destroy"): Operation {
         this.#requireOpen();
-        options = checked(`${called}()`, options);
-        const { signal, onEvent, onOutput, program, plan, policies, ...own } = options;
+        const { signal, onEvent, onOutput, ...own } = checked(`${called}()`, options);
+        const { document, program, planned, packs, subject, explain } = this.#work(kind, own, called, `${called}()`);
+        const started = guarded(() => this.#native.start(kind, document(), `${called}()`, program(), planned, packs()));
+        return new Operation(started, subject, explain, signal, { onEvent, onOutput });
+    }
+
+    /** Reads what an operation is about. */
+    #work(kind: "update" | "refresh" | "destroy", options: ProgramOptions, called: string, subject: string) {
+        const { program, plan, policies, ...own } = options;
         const packs = placed(policies, own.localPolicyPacks, own.requiredPolicies);
         const given = policies === undefined ? own : { ...own, localPolicyPacks: packs.local, requiredPolicies: packs.required };
         const rest = called === "preview" ? { ...given, dryRun: given.dryRun ?? true } : given;
         const asked = kind === "update" ? undefined : (`${kind}Program` as const);
         if (program !== undefined && asked !== undefined && options[asked] !== true) {
-            throw new InvalidInputError(`${called}() runs a program only with ${asked}: true`);
+            throw new InvalidInputError(`${subject} runs a program only with ${asked}: true`);
         }
         const planned = plan instanceof Result ? Result.planned(plan) : undefined;
         const held = planned === undefined && plan !== undefined ? { ...rest, plan } : rest;
-        const added = program === undefined ? undefined : addProgram(this.#bridge, program);
-        const started = guarded(() => this.#native.start(kind, jsonOfMembers(held, "options."), `${called}()`, added, planned, addPacks(this.#bridge, packs.functions)));
-        const explain = (error: StackwrightError | undefined) => this.#bridge.raised.explain(this.name, error);
-        const subject = { stack: this.name, isPreview: rest.dryRun === true };
-        return new Operation(started, subject, explain, signal, { onEvent, onOutput });
+        return {
+            document: () => jsonOfMembers(held, "options."),
+            program: () => (program === undefined ? undefined : addProgram(this.#bridge, program)),
+            planned,
+            packs: () => addPacks(this.#bridge, packs.functions),
+            subject: { stack: this.name, isPreview: rest.dryRun === true },
+            explain: (error: StackwrightError | undefined) => this.#bridge.raised.explain(this.name, error),
+        };
+    }
+
+    /**
+     * Adds a stack to a set, and returns what makes the handle of its operation.
+     * @internal
+     */
+    static addTo(
+        set: Native.StackSet,
+        stack: Stack,
+        dependsOn: string[],
+        options: ProgramOptions,
+        verb: "preview" | "up" | "refresh" | "destroy",
+    ): (native: Native.Operation) => Operation {
+        const called = `${verb}All()`;
+        const { signal, onEvent, onOutput, ...own } = checked(called, options);
+        if ((signal ?? onEvent ?? onOutput) !== undefined) {
+            throw new InvalidInputError(`signal, onEvent and onOutput are options of ${called}, not of one of its stacks`);
+        }
+        if (verb === "preview" && own.dryRun === false) {
+            throw new InvalidInputError("a preview is a dry run; upAll() is not");
+        }
+        const kind = verb === "up" || verb === "preview" ? "update" : verb;
+        const { document, program, planned, packs, subject, explain } = stack.#work(kind, own, verb, called);
+        guarded(() => stack.#native.addTo(set, dependsOn, kind, document(), called, program(), planned, packs()));
+        return (native) => new Operation(native, subject, explain);
     }
 }

@@ -10,6 +10,7 @@ use stackwright::{
         self, EngineDocument, HostCalls, HostSecrets, ProgressTextSink, SecretsDocument, StackDocument,
     },
     config::Config,
+    fleet::FleetOptions,
     runtime::Runtime,
     secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
     store::encrypted,
@@ -21,6 +22,7 @@ use crate::{
     bridge::{Bridge, Shared},
     config_values::keyed_values,
     errors,
+    fleet::{Described, FleetOperation, StackSet},
     host::JsHost,
     program::ProgramEntry,
     project::Project,
@@ -170,6 +172,33 @@ impl Engine {
             Ok(project) => Ok(Project::new(project)),
             Err(error) => Err(errors::to_napi(&error)),
         }
+    }
+
+    /// Starts an operation on a set of stacks, all of whose parts are of this kind, with limits as JSON; `subject` names the call in
+    /// errors.
+    #[napi(catch_unwind)]
+    pub fn start_all(
+        &self,
+        kind: String,
+        set: &StackSet,
+        options: String,
+        subject: String,
+    ) -> Result<FleetOperation> {
+        let parts = set.take();
+        let options = binding::read::<FleetOptions>(options.as_bytes(), Language::Node, &subject)
+            .map_err(|error| errors::to_napi(&error))?;
+        let described = parts.iter().map(Described::from).collect();
+        let runs = parts.into_iter().map(|part| part.run).collect();
+        let operation = match kind.as_str() {
+            "refresh" => self.engine.refresh_all(runs, options),
+            "destroy" => self.engine.destroy_all(runs, options),
+            _ => self.engine.up_all(runs, options),
+        };
+        Ok(FleetOperation::new(
+            operation,
+            described,
+            Arc::clone(&self.shared),
+        ))
     }
 
     /// Lists stacks: returns their summaries as JSON.

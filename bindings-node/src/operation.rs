@@ -9,7 +9,7 @@ use stackwright::{
     event::{EngineEvent, EventJson, EventStream},
     plan::Plan,
 };
-use stackwright_command::display::{Following, Form, Lines, Paint, ScreenSize, Title};
+use stackwright_command::display::{FleetFollowing, Following, Form, Lines, Paint, ScreenSize, Title};
 use tokio::sync::Mutex;
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The maximum number of events in one batch.
-const BATCH: usize = 512;
+pub(crate) const BATCH: usize = 512;
 
 /// An operation.
 #[napi]
@@ -155,15 +155,35 @@ impl Operation {
         let form = if is_screen { Form::Screen } else { Form::Lines };
         let paint = if coloured { Paint::COLOURED } else { Paint::PLAIN };
         Display {
-            following: Mutex::new(Following::new(&self.operation, self.title.clone(), form, paint)),
+            shown: Mutex::new(Shown::One(Box::new(Following::new(
+                &self.operation,
+                self.title.clone(),
+                form,
+                paint,
+            )))),
         }
     }
+}
+
+/// What is shown: an operation, or one on a set of stacks.
+enum Shown {
+    One(Box<Following>),
+    Set(FleetFollowing),
 }
 
 /// What shows an operation, piece by piece.
 #[napi]
 pub struct Display {
-    following: Mutex<Following>,
+    shown: Mutex<Shown>,
+}
+
+impl Display {
+    /// Creates the display of an operation on a set of stacks.
+    pub(crate) fn of_set(following: FleetFollowing) -> Self {
+        Self {
+            shown: Mutex::new(Shown::Set(following)),
+        }
+    }
 }
 
 #[napi]
@@ -171,12 +191,11 @@ impl Display {
     /// Waits for the next piece, for a terminal of this size; null after the last one.
     #[napi]
     pub async fn next(&self, columns: u16, rows: u16) -> Result<Option<String>> {
-        Ok(self
-            .following
-            .lock()
-            .await
-            .next(ScreenSize { columns, rows })
-            .await)
+        let size = ScreenSize { columns, rows };
+        Ok(match &mut *self.shown.lock().await {
+            Shown::One(following) => following.next(size).await,
+            Shown::Set(following) => following.next(size).await,
+        })
     }
 }
 

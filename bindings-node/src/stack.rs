@@ -1,6 +1,7 @@
 //! A stack and its operations.
 
 #![expect(clippy::use_self, reason = "the code that napi generates has no `Self`")]
+#![expect(clippy::too_many_arguments, reason = "called from one place")]
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -9,6 +10,7 @@ use napi_derive::napi;
 use stackwright::{
     Error, Language,
     binding::{self, HostSecrets},
+    fleet::StackRun,
     operation::{Adoption, OperationKind, OperationOptions},
     property::PropertyValue,
 };
@@ -18,6 +20,7 @@ use stackwright_command::display::Title;
 use crate::{
     bridge::{Shared, Values},
     errors,
+    fleet::{Part, StackSet},
     host::JsHost,
     operation::Operation,
     picture::Picture,
@@ -41,6 +44,47 @@ impl Stack {
     /// Returns the stack, which waits for its lock as the option states.
     fn waiting(&self, wait_for_lock: Option<f64>) -> Result<stackwright::Stack> {
         binding::waiting(&self.stack, wait_for_lock).map_err(|error| errors::to_napi(&error))
+    }
+
+    /// Reads an operation on the stack.
+    fn read_part(
+        &self,
+        kind: &str,
+        options: &str,
+        subject: &str,
+        program: Option<ProgramEntry>,
+        plan: Option<&Operation>,
+        policies: Option<Vec<PackEntry>>,
+    ) -> Result<Part> {
+        // Taken first: the package releases a program when the taken object is dropped, also after an error.
+        let program = program.map(|program| program.take(&self.shared));
+        let kind = match kind {
+            "update" => OperationKind::Update,
+            "refresh" => OperationKind::Refresh,
+            "destroy" => OperationKind::Destroy,
+            _ => {
+                let error = Error::invalid(format!("there is no operation {kind:?}"));
+                return Err(errors::to_napi(&error));
+            }
+        };
+        let mut options = binding::read::<OperationOptions>(options.as_bytes(), Language::Node, subject)
+            .map_err(|error| errors::to_napi(&error))?
+            .with_binding_defaults();
+        if let Some(planned) = plan {
+            let kept = planned
+                .plan()
+                .ok_or_else(|| errors::to_napi(&Error::invalid("the result has no plan")))?;
+            options.plan = Some(kept.into());
+        }
+        attach(&self.shared, policies.unwrap_or_default(), &mut options)
+            .map_err(|error| errors::to_napi(&error))?;
+        let run = StackRun {
+            stack: self.stack.clone(),
+            program,
+            options,
+            depends_on: Vec::new(),
+        };
+        Ok(Part { run, kind })
     }
 
     /// Returns what was read as the member `found`.
@@ -86,37 +130,35 @@ impl Stack {
         plan: Option<&Operation>,
         policies: Option<Vec<PackEntry>>,
     ) -> Result<Operation> {
-        // Taken first: the package releases a program when the taken object is dropped, also after an error.
-        let program = program.map(|program| program.take(&self.shared));
-        let kind = match kind.as_str() {
-            "update" => OperationKind::Update,
-            "refresh" => OperationKind::Refresh,
-            "destroy" => OperationKind::Destroy,
-            _ => {
-                let error = Error::invalid(format!("there is no operation {kind:?}"));
-                return Err(errors::to_napi(&error));
-            }
-        };
-        let mut options = binding::read::<OperationOptions>(options.as_bytes(), Language::Node, &subject)
-            .map_err(|error| errors::to_napi(&error))?
-            .with_binding_defaults();
-        if let Some(planned) = plan {
-            let kept = planned
-                .plan()
-                .ok_or_else(|| errors::to_napi(&Error::invalid("the result has no plan")))?;
-            options.plan = Some(kept.into());
-        }
-        attach(&self.shared, policies.unwrap_or_default(), &mut options)
-            .map_err(|error| errors::to_napi(&error))?;
-        let show_secrets = options.show_secrets;
-        let title = Title::new(kind, options.dry_run, self.stack.name());
-        let operation = self.stack.start(kind, options, program);
+        let Part { run, kind } = self.read_part(&kind, &options, &subject, program, plan, policies)?;
+        let show_secrets = run.options.show_secrets;
+        let title = Title::new(kind, run.options.dry_run, self.stack.name());
+        let operation = self.stack.start(kind, run.options, run.program);
         Ok(Operation::new(
             operation,
             show_secrets,
             title,
             Arc::clone(&self.shared),
         ))
+    }
+
+    /// Adds the stack to a set, in which it begins after the stacks of `depends_on`; the other arguments are those of `start`.
+    #[napi(catch_unwind)]
+    pub fn add_to(
+        &self,
+        set: &StackSet,
+        depends_on: Vec<String>,
+        kind: String,
+        options: String,
+        subject: String,
+        program: Option<ProgramEntry>,
+        plan: Option<&Operation>,
+        policies: Option<Vec<PackEntry>>,
+    ) -> Result<()> {
+        let mut part = self.read_part(&kind, &options, &subject, program, plan, policies)?;
+        part.run.depends_on = depends_on;
+        set.add(part);
+        Ok(())
     }
 
     /// Starts an import of the resources of a request, with options, both as JSON.

@@ -62,6 +62,15 @@ export async function allowed(engine: Engine): Promise<void> {
     const values: PropertyMap = unwrap(outputs);
     console.log(outputs["x"]?.value, outputs["x"]?.secret, values["x"]);
     operation.catch((error: StackwrightError) => error.kind);
+    const other = await engine.stack("a/c");
+    const all = await engine.upAll([{ stack: other, dependsOn: [stack, "a/d"], parallel: 4 }, stack], {
+        maxStacks: 8,
+        maxCallsPerPlugin: 2,
+        onEvent: ({ stack: name, event }) => console.log(name, event.sequence),
+    });
+    const created: number | undefined = all.changes.create;
+    const reason: StackwrightError | undefined = all.stacks["a/c"]?.error;
+    console.log(created, reason?.fleetResult?.skipped);
 }
 
 export async function hosting(): Promise<void> {

@@ -14,10 +14,12 @@ mod provider;
 mod host;
 mod picture;
 mod operation;
+mod fleet;
 mod project;
 mod records;
 mod stack;
 mod engine;
+mod fleet_start;
 mod command;
 
 /// Registrations are many short-lived allocations that cross threads, which the system's allocator is slow at.
@@ -34,6 +36,8 @@ mod _stackwright {
         convert::{find_outputs, from_json, round_trip, to_json},
         engine::Engine,
         errors::{error_kinds, refuse_name},
+        fleet::{FleetOperation, FleetOutcome, StackEvents, StackRun},
+        fleet_start::start_all,
         function::{Reply, Worker},
         gate::close_gate,
         operation::{Display, Events, Operation, OperationOutcome},

@@ -15,7 +15,7 @@ use stackwright::{
     plan::Plan,
     property::json::PlainValue,
 };
-use stackwright_command::display::{Following, Form, Lines, Paint, ScreenSize, Title};
+use stackwright_command::display::{FleetFollowing, Following, Form, Lines, Paint, ScreenSize, Title};
 use tokio::sync::Mutex;
 
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// How many events one answer carries at most, so that a listener is not kept from its other work.
-const BATCH: usize = 1_024;
+pub(crate) const BATCH: usize = 1_024;
 
 /// A running operation; dropping it does not end the operation.
 #[pyclass(frozen, module = "stackwright._stackwright")]
@@ -106,31 +106,51 @@ impl Operation {
 
     /// Returns what shows the operation in a form: `lines`, `screen` or `page`.
     fn display(&self, py: Python<'_>, form: &str, coloured: bool) -> PyResult<Display> {
-        let form = match form {
-            "lines" => Form::Lines,
-            "screen" => Form::Screen,
-            "page" => Form::Page,
-            _ => {
-                return Err(to_exception(
-                    py,
-                    &Error::invalid(format!("{form:?} is no form of a display")),
-                ));
-            }
-        };
-        let paint = if coloured { Paint::COLOURED } else { Paint::PLAIN };
+        let (form, paint) = read_form(py, form, coloured)?;
         let following = Following::new(&self.operation, self.title.clone(), form, paint);
         Ok(Display {
-            following: Arc::new(Mutex::new(following)),
+            shown: Arc::new(Mutex::new(Shown::One(Box::new(following)))),
             runtime: Arc::clone(&self.runtime),
         })
     }
 }
 
+/// Reads the form of a display, and whether it has colours.
+pub(crate) fn read_form(py: Python<'_>, form: &str, coloured: bool) -> PyResult<(Form, Paint)> {
+    let form = match form {
+        "lines" => Form::Lines,
+        "screen" => Form::Screen,
+        "page" => Form::Page,
+        _ => {
+            return Err(to_exception(
+                py,
+                &Error::invalid(format!("{form:?} is no form of a display")),
+            ));
+        }
+    };
+    let paint = if coloured { Paint::COLOURED } else { Paint::PLAIN };
+    Ok((form, paint))
+}
+
+/// What is shown: an operation, or one on a set of stacks.
+pub(crate) enum Shown {
+    One(Box<Following>),
+    Set(FleetFollowing),
+}
+
 /// What shows an operation, piece by piece.
 #[pyclass(frozen, module = "stackwright._stackwright")]
 pub(crate) struct Display {
-    following: Arc<Mutex<Following>>,
+    shown: Arc<Mutex<Shown>>,
     runtime: Arc<Runtime>,
+}
+
+impl Display {
+    /// Creates the display of an operation on a set of stacks.
+    pub(crate) fn of_set(following: FleetFollowing, runtime: Arc<Runtime>) -> Self {
+        let shown = Arc::new(Mutex::new(Shown::Set(following)));
+        Self { shown, runtime }
+    }
 }
 
 #[pymethods]
@@ -145,9 +165,13 @@ impl Display {
         callback: Py<PyAny>,
     ) -> PyResult<()> {
         let completion = PendingCompletion::new(completions, callback);
-        let following = Arc::clone(&self.following);
+        let shown = Arc::clone(&self.shown);
         drop(self.runtime.handle(py)?.spawn(async move {
-            let text = following.lock().await.next(ScreenSize { columns, rows }).await;
+            let size = ScreenSize { columns, rows };
+            let text = match &mut *shown.lock().await {
+                Shown::One(following) => following.next(size).await,
+                Shown::Set(following) => following.next(size).await,
+            };
             completion.settle(Ok(text), |py, text| text.into_py_any(py));
         }));
         Ok(())

@@ -14,6 +14,7 @@ use crate::{
     completions::{Completions, PendingCompletion},
     convert,
     errors::{OrRaise as _, invalid},
+    fleet::StackRun,
     function::HostContext,
     host::{add_packs, python_encryption},
     operation::{Operation, OperationOutcome, analysis_members},
@@ -44,6 +45,52 @@ impl Stack {
     }
 }
 
+/// The program, the result whose plan constrains the operation, and the packs of functions.
+type Given<'a, 'py> = (
+    Option<&'a Bound<'py, PyAny>>,
+    Option<&'a Bound<'py, OperationOutcome>>,
+    Option<&'a Bound<'py, PyAny>>,
+);
+
+impl Stack {
+    /// Reads an operation on the stack.
+    fn read_run(
+        &self,
+        py: Python<'_>,
+        kind: &str,
+        options: &[u8],
+        subject: &str,
+        (program, plan, policies): Given<'_, '_>,
+    ) -> PyResult<StackRun> {
+        let kind = match kind {
+            "update" => OperationKind::Update,
+            "refresh" => OperationKind::Refresh,
+            "destroy" => OperationKind::Destroy,
+            _ => return Err(invalid(py, format!("{kind:?} is not an operation"))),
+        };
+        let mut options = binding::read::<OperationOptions>(options, Language::Python, subject)
+            .or_raise(py)?
+            .with_binding_defaults();
+        if let Some(plan) = plan {
+            let kept = plan.get().plan();
+            options.plan = Some(kept.ok_or_else(|| invalid(py, "the result has no plan"))?.into());
+        }
+        if let Some(policies) = policies {
+            add_packs(policies, &self.host, &mut options)?;
+        }
+        let program = program
+            .map(|program| read_program(program, &self.host))
+            .transpose()?;
+        let run = stackwright::fleet::StackRun {
+            stack: self.stack.clone(),
+            program,
+            options,
+            depends_on: Vec::new(),
+        };
+        Ok(StackRun { run, kind })
+    }
+}
+
 #[pymethods]
 impl Stack {
     #[getter]
@@ -66,36 +113,38 @@ impl Stack {
         plan: Option<&Bound<'_, OperationOutcome>>,
         policies: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Operation> {
-        let kind = match kind {
-            "update" => OperationKind::Update,
-            "refresh" => OperationKind::Refresh,
-            "destroy" => OperationKind::Destroy,
-            _ => return Err(invalid(py, format!("{kind:?} is not an operation"))),
-        };
-        let mut options = binding::read::<OperationOptions>(options, Language::Python, subject)
-            .or_raise(py)?
-            .with_binding_defaults();
-        if let Some(plan) = plan {
-            let kept = plan.get().plan();
-            options.plan = Some(kept.ok_or_else(|| invalid(py, "the result has no plan"))?.into());
-        }
-        if let Some(policies) = policies {
-            add_packs(policies, &self.host, &mut options)?;
-        }
+        let StackRun { kind, run } = self.read_run(py, kind, options, subject, (program, plan, policies))?;
         // Refuses a closed engine.
         self.runtime.handle(py)?;
-        let show_secrets = options.show_secrets;
-        let program = program
-            .map(|program| read_program(program, &self.host))
-            .transpose()?;
-        let title = Title::new(kind, options.dry_run, self.stack.name());
-        let operation = self.stack.start(kind, options, program);
+        let show_secrets = run.options.show_secrets;
+        let title = Title::new(kind, run.options.dry_run, self.stack.name());
+        let operation = self.stack.start(kind, run.options, run.program);
         Ok(Operation::new(
             operation,
             Arc::clone(&self.runtime),
             show_secrets,
             title,
         ))
+    }
+
+    /// Returns the part of the stack in an operation on a set, which begins after the stacks of `depends_on`; the other arguments are
+    /// those of `start`.
+    #[pyo3(signature = (depends_on, kind, options, subject, program=None, plan=None, policies=None))]
+    #[expect(clippy::too_many_arguments, reason = "called from one place")]
+    fn in_set(
+        &self,
+        py: Python<'_>,
+        depends_on: Vec<String>,
+        kind: &str,
+        options: &[u8],
+        subject: &str,
+        program: Option<&Bound<'_, PyAny>>,
+        plan: Option<&Bound<'_, OperationOutcome>>,
+        policies: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<StackRun> {
+        let mut read = self.read_run(py, kind, options, subject, (program, plan, policies))?;
+        read.run.depends_on = depends_on;
+        Ok(read)
     }
 
     /// Starts an import of the resources of a request, with options, both JSON with names in the style of Python.

@@ -59,3 +59,11 @@ def test_the_example_of_many_stacks_deploys_them_concurrently(tmp_path: Path) ->
     assert output.count("120 files were written") == 2
     assert output.count("12 stacks destroyed; 0 files are left") == 2
     assert "at once takes " in output
+
+
+def test_the_example_of_a_set_of_stacks_deploys_them_in_their_order_and_destroys_them_in_reverse(tmp_path: Path) -> None:
+    output = run("stack_set.py", tmp_path, str(tmp_path))
+    for name in ("north", "south", "west"):
+        assert f"shop/{name} {{'page': '{name} calls 10.0.0.1\\n'}}" in output
+    assert output.index("network/prod | ended") < output.index("shop/north | ended") < output.index("index/prod | ended (5 of 5 stacks)")
+    assert output.rstrip().endswith("files: []")

@@ -85,7 +85,7 @@ def test_the_sync_api_can_be_used_inside_of_a_running_event_loop(tmp_path: Path,
     assert asyncio.run(main()).outcome == "succeeded"
 
 
-TWINS = [(sync.Engine, sw.Engine), (sync.Stack, sw.Stack), (sync.Project, sw.Project), (sync.Operation, sw.Operation)]
+TWINS = [(sync.Engine, sw.Engine), (sync.Stack, sw.Stack), (sync.Project, sw.Project), (sync.Operation, sw.Operation), (sync.FleetOperation, sw.FleetOperation)]
 
 
 def public(of: type) -> dict[str, object]:

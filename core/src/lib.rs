@@ -113,6 +113,7 @@ pub mod monitor;
 pub mod program;
 pub mod operation;
 mod engine;
+pub mod fleet;
 pub mod binding;
 
 pub use engine::{Engine, EngineBuilder, Stack, StackSettings};

@@ -4,6 +4,9 @@ use std::fmt;
 
 use smol_str::SmolStr;
 
+/// The type of references to other stacks.
+pub(crate) const STACK_REFERENCE: &str = "pulumi:pulumi:StackReference";
+
 macro_rules! text_newtype {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*

@@ -28,6 +28,7 @@ const RESOURCE_PARTS: &[&str] = &["Alias", "CustomTimeouts", "PackageParameter",
 /// Objects that other code of the package represents.
 const OMITTED: &[&str] = &[
     "EngineSettings",
+    "FleetOptions",
     "SecretsSettings",
     "PluginRequest",
     "PluginSelection",

@@ -52,6 +52,7 @@ from .events import (
     SuggestedMovesEvent,
     SummaryEvent,
 )
+from .fleet import FleetEvent, FleetOperation, FleetResult, StackRun
 from .hooks import ErrorHook, ErrorHookArgs, Hook, HookArgs, HookResourceOptions, Hooks
 from .host import Autonamer, Fetch, KeyService, NamingRequest, ProposedName, Secrets, StackReader
 from .installer import Installer, PluginInstaller
@@ -204,6 +205,9 @@ __all__ = [
     "Event",
     "FailedError",
     "Fetch",
+    "FleetEvent",
+    "FleetOperation",
+    "FleetResult",
     "GraphEdge",
     "GraphNode",
     "Hook",
@@ -307,6 +311,7 @@ __all__ = [
     "StackFile",
     "StackSettings",
     "StackReader",
+    "StackRun",
     "StackSummary",
     "StackwrightError",
     "StateError",

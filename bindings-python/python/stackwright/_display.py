@@ -6,10 +6,11 @@ import asyncio
 import contextlib
 import os
 import sys
-from typing import Any, Final, Protocol, TextIO
+from typing import Any, Final, Protocol, TextIO, overload
 
 from ._bridge import answer
 from ._stackwright import Display as NativeDisplay
+from .fleet import FleetOperation, FleetResult
 from .operation import Operation
 from .result import Result
 
@@ -22,12 +23,20 @@ _shown: Final[set[asyncio.Task[None]]] = set()
 """The tasks that update tables of notebooks: the event loop alone does not keep them."""
 
 
-async def display(operation: Operation, *, file: TextIO | None = None) -> Result:
+@overload
+async def display(operation: Operation, *, file: TextIO | None = None) -> Result: ...
+
+
+@overload
+async def display(operation: FleetOperation, *, file: TextIO | None = None) -> FleetResult: ...
+
+
+async def display(operation: Operation | FleetOperation, *, file: TextIO | None = None) -> Result | FleetResult:
     """Shows a running operation until its end, and returns its result. ::
 
         result = await sw.display(stack.up())
 
-    On a terminal it is a tree whose rows are updated in place, in colour unless the environment has ``NO_COLOR``; in a
+    On a terminal it is a tree, or for a set of stacks a table of those that run, whose rows are updated in place, in colour unless the environment has ``NO_COLOR``; in a
     notebook a table; and elsewhere lines, as ``on_output`` of the operation gets them. Secrets are masked. Where something
     else listens to the operation's events, it is shown from now on, and the end has all rows in any case.
 
@@ -57,7 +66,7 @@ async def _show_rest(view: View, following: asyncio.Future[str | None]) -> None:
         following = asyncio.ensure_future(view.next())
 
 
-def show_in_background(operation: Operation) -> None:
+def show_in_background(operation: Operation | FleetOperation) -> None:
     """Shows an operation in the output of a notebook's cell, while the event loop runs."""
     try:
         loop = asyncio.get_running_loop()
@@ -142,7 +151,7 @@ class PageView(View):
             self._page.update(page)
 
 
-def view_on(operation: Operation, file: TextIO | None) -> View:
+def view_on(operation: Operation | FleetOperation, file: TextIO | None) -> View:
     """Returns what shows an operation in a file, or where the standard output of this process is shown."""
     if file is None and _is_notebook():
         return PageView(operation._native.display("page", False))

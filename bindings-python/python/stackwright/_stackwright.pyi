@@ -20,6 +20,8 @@ __all__ = [
     "Display",
     "Engine",
     "Events",
+    "FleetOperation",
+    "FleetOutcome",
     "InvokeRequest",
     "MappingRequest",
     "MethodRequest",
@@ -33,6 +35,8 @@ __all__ = [
     "Run",
     "SchemaRequest",
     "Stack",
+    "StackEvents",
+    "StackRun",
     "UpdateRequest",
     "Worker",
     "check_options",
@@ -43,6 +47,7 @@ __all__ = [
     "from_json",
     "round_trip",
     "run_command",
+    "start_all",
     "to_json",
 ]
 
@@ -132,6 +137,16 @@ class Stack:
         plan: OperationOutcome | None = None,
         policies: _Packs | None = None,
     ) -> Operation: ...
+    def in_set(
+        self,
+        depends_on: list[str],
+        kind: Literal["update", "refresh", "destroy"],
+        options: bytes,
+        subject: str,
+        program: _Program | None = None,
+        plan: OperationOutcome | None = None,
+        policies: _Packs | None = None,
+    ) -> StackRun: ...
     def import_resources(self, request: bytes, options: bytes) -> Operation: ...
     def analyze(self, options: bytes, policies: _Packs | None, completions: Completions, callback: _Callback) -> None: ...
     def export(self, show_secrets: bool, completions: Completions, callback: _Callback) -> None: ...
@@ -203,6 +218,39 @@ class Operation:
     def release(self, completions: Completions, callback: _Callback) -> None: ...
     def events(self, with_lines: bool) -> Events: ...
     def display(self, form: Literal["lines", "screen", "page"], coloured: bool) -> Display: ...
+
+@final
+class StackRun: ...
+
+@final
+class FleetOperation:
+    def operations(self) -> list[Operation]: ...
+    def cancel(self) -> None: ...
+    def wait(self, completions: Completions, callback: Callable[..., None]) -> None: ...
+    def events(self, with_lines: bool) -> StackEvents: ...
+    def display(self, form: Literal["lines", "screen", "page"], coloured: bool) -> Display: ...
+
+@final
+class StackEvents:
+    def next(self, completions: Completions, callback: _Callback) -> None: ...
+
+@final
+class FleetOutcome:
+    @property
+    def error(self) -> BaseException | None: ...
+    @property
+    def outcome(self) -> Literal["succeeded", "failed", "canceled"]: ...
+    @property
+    def skipped(self) -> list[str]: ...
+    @property
+    def changes(self) -> dict[str, int]: ...
+    @property
+    def duration(self) -> float: ...
+    def tree(self) -> str: ...
+
+def start_all(
+    engine: Engine, kind: str, runs: list[StackRun], options: bytes, subject: str
+) -> FleetOperation: ...
 
 @final
 class Display:

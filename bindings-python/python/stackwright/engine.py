@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Literal
 
+from . import fleet as _fleet
 from . import host as _host
 from . import installer as _installer
 from . import journal as _journal
@@ -29,6 +30,7 @@ from ._stackwright import Engine as NativeEngine
 from ._stackwright import close_gate
 from .credentials import Credentials, describe_credentials
 from .errors import InvalidInputError
+from .fleet import FleetEvent, FleetOperation, StackRun
 from .host import Autonamer, Fetch, KeyService, Secrets, StackReader
 from .installer import Installer
 from .journal import Journal
@@ -305,6 +307,80 @@ class Engine:
             )
         )
         return Stack(native, program, self, self._raised)
+
+    def up_all(
+        self,
+        runs: Sequence[StackRun | Stack],
+        *,
+        max_stacks: int | None = None,
+        max_calls_per_plugin: int | None = None,
+        on_event: Callable[[FleetEvent], object] | None = None,
+        on_output: Callable[[str], object] | None = None,
+    ) -> FleetOperation:
+        """Updates a set of stacks as one operation: ``result = await engine.up_all([network, shop])``.
+
+        A stack begins when those have succeeded that it needs: those of ``depends_on``, and those that the stack references in its
+        recorded state name. A program that reads another stack of the set waits for its end. When a stack fails, those that need it
+        are skipped, and all others run. Stacks that need each other are an error, before anything runs where that is known. ::
+
+            network, shop = await engine.stack("network/prod", make_network), await engine.stack("shop/prod", make_shop)
+            print(await engine.up_all([sw.StackRun(shop, depends_on=[network]), network], on_output=print))
+
+        :param runs: The stacks, or each with its program and options: :class:`~stackwright.StackRun`.
+        :param max_stacks: How many stacks are active at a time; 16 when left out. One whose program waits for another stack is not
+            active, but keeps its place: only stacks that a waiting one needs run beside it.
+        :param max_calls_per_plugin: How many steps, checks and diffs of each package's providers run at a time, in all stacks
+            together. Left out, only the option ``parallel`` of each stack limits them.
+        :param on_event: Receives every event of all stacks, each with the name of its stack.
+        :param on_output: Receives each line of a plain display, which begins with the name of its stack: ``on_output=print``.
+        """
+        limits = {"max_stacks": max_stacks, "max_calls_per_plugin": max_calls_per_plugin}
+        return _fleet.start(self, "up", runs, limits, on_event, on_output)
+
+    def preview_all(
+        self,
+        runs: Sequence[StackRun | Stack],
+        *,
+        max_stacks: int | None = None,
+        max_calls_per_plugin: int | None = None,
+        on_event: Callable[[FleetEvent], object] | None = None,
+        on_output: Callable[[str], object] | None = None,
+    ) -> FleetOperation:
+        """Previews the update of a set of stacks, with the parameters and in the order of :meth:`up_all`. A program that reads another
+        stack of the set gets the outputs that its preview has computed, which can be unknown."""
+        limits = {"max_stacks": max_stacks, "max_calls_per_plugin": max_calls_per_plugin}
+        return _fleet.start(self, "preview", runs, limits, on_event, on_output)
+
+    def refresh_all(
+        self,
+        runs: Sequence[StackRun | Stack],
+        *,
+        max_stacks: int | None = None,
+        max_calls_per_plugin: int | None = None,
+        on_event: Callable[[FleetEvent], object] | None = None,
+        on_output: Callable[[str], object] | None = None,
+    ) -> FleetOperation:
+        """Reads every resource of a set of stacks and records what is there, with the parameters and in the order of :meth:`up_all`."""
+        limits = {"max_stacks": max_stacks, "max_calls_per_plugin": max_calls_per_plugin}
+        return _fleet.start(self, "refresh", runs, limits, on_event, on_output)
+
+    def destroy_all(
+        self,
+        runs: Sequence[StackRun | Stack],
+        *,
+        max_stacks: int | None = None,
+        max_calls_per_plugin: int | None = None,
+        on_event: Callable[[FleetEvent], object] | None = None,
+        on_output: Callable[[str], object] | None = None,
+    ) -> FleetOperation:
+        """Deletes every resource of a set of stacks, with the parameters and in the reverse order of :meth:`up_all`: a stack begins when
+        all have succeeded that need it.
+
+        A stack whose program reads another one with a function, and so has no recorded reference, needs ``depends_on``. No stack is
+        destroyed when the recorded references of one cannot be read.
+        """
+        limits = {"max_stacks": max_stacks, "max_calls_per_plugin": max_calls_per_plugin}
+        return _fleet.start(self, "destroy", runs, limits, on_event, on_output)
 
     async def project(self, folder: str | os.PathLike[str]) -> Project:
         """Opens the project of a folder, whose files :class:`~stackwright.Project` reads and changes.

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import inspect
 from collections.abc import AsyncIterator, Callable, Generator
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from . import events as _events
 from ._bridge import answer, completions_of, resolver
@@ -17,6 +17,8 @@ from .events import Event
 from .result import Result
 
 __all__ = ["Operation"]
+
+T = TypeVar("T")
 
 
 class Operation:
@@ -41,11 +43,12 @@ class Operation:
         self._native = native
         self._engine = engine
         self._is_preview = is_preview
-        self._stack = stack
+        self.stack: Final = stack
+        """The name of the stack, as ``project/stack``."""
         loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[OperationOutcome] = loop.create_future()
         # The engine lives until the operation is over, also when nothing refers to it or to this object.
-        self._ended.add_done_callback(lambda _ended: _hold(engine))
+        self._ended.add_done_callback(lambda _ended: hold(engine))
         self._explain = explain
         native.wait(completions_of(loop), resolver(self._ended))
         self._result: Result | None = None
@@ -67,24 +70,9 @@ class Operation:
 
         What a listener (``on_event``) raised is raised when all is done, with the result as its ``result``.
         """
-        cancelled: asyncio.CancelledError | None = None
-        while True:
-            try:
-                outcome = await asyncio.shield(self._ended)
-                if self._listener is not None:
-                    await asyncio.shield(asyncio.wait([self._listener]))
-                break
-            except asyncio.CancelledError as error:
-                if self._ended.cancelled():
-                    raise
-                if self._listener is not None and self._listener.done() and self._ended.done():
-                    raise
-                self.cancel()
-                cancelled = error
-        if cancelled is not None:
-            raise cancelled
+        outcome = await joined(self._ended, self._listener, self.cancel)
         if self._result is None:
-            self._result = Result(outcome, self._is_preview, self._stack)
+            self._result = Result(outcome, self._is_preview, self.stack)
             self._explain(self._result.error)
         listener = self._listener
         raised = None if listener is None or listener.cancelled() else listener.exception()
@@ -132,10 +120,10 @@ class Operation:
         while batch := await answer(stream.next):
             for line, internal, shown in batch:
                 if on_event is not None:
-                    await _called(on_event, _events.parse(line, internal))
+                    await called(on_event, _events.parse(line, internal))
                 if on_output is not None:
                     for text in shown.splitlines():
-                        await _called(on_output, text)
+                        await called(on_output, text)
 
     def _ipython_display_(self) -> None:
         """Shows the operation in a notebook, and goes on to do so while it runs."""
@@ -147,11 +135,36 @@ class Operation:
         return f"<Operation {'done' if self.done else 'running'}>"
 
 
-async def _called(listener: Callable[[Any], object], given: object) -> None:
+async def joined(
+    ended: asyncio.Future[T], listener: asyncio.Task[None] | None, cancel: Callable[[], None]
+) -> T:
+    """Waits for the end of an operation and of its listener. When the waiting task is cancelled, so is the operation, and the wait goes
+    on until its end."""
+    cancelled: asyncio.CancelledError | None = None
+    while True:
+        try:
+            outcome = await asyncio.shield(ended)
+            if listener is not None:
+                await asyncio.shield(asyncio.wait([listener]))
+            break
+        except asyncio.CancelledError as error:
+            if ended.cancelled():
+                raise
+            if listener is not None and listener.done() and ended.done():
+                raise
+            cancel()
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    return outcome
+
+
+async def called(listener: Callable[[Any], object], given: object) -> None:
+    """Calls a listener, and waits for one that is ``async``."""
     awaited = listener(given)
     if inspect.isawaitable(awaited):
         await awaited
 
 
-def _hold(_engine: object) -> None:
+def hold(_engine: object) -> None:
     """Does nothing, with something that must not go away before."""

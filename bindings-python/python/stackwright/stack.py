@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from ._annotations import Unpack
 from ._bridge import answer
@@ -26,7 +26,9 @@ from ._results import (
     SuggestedMove,
 )
 from ._runner import Program, prepare
+from ._stackwright import Operation as NativeOperation
 from ._stackwright import Stack as NativeStack
+from ._stackwright import StackRun as NativeRun
 from ._stackwright import to_json
 from .errors import InvalidInputError
 from .events import Event
@@ -48,6 +50,15 @@ Policies = Sequence[Policy | PolicyPack]
 # The default where no plan is given: None may come from a result that has no document, and is refused.
 _NONE: Final[Any] = object()
 _NO_PLAN: Final = "plan takes the result of a preview or a document, not None; a result has a plan's document when it was asked for with generate_plan=True"
+
+
+class _Work(NamedTuple):
+    """What an operation is about."""
+
+    arguments: tuple[Any, ...]
+    """The arguments of the native call that starts it."""
+    is_preview: bool
+    explain: Callable[[BaseException | None], None]
 
 
 class Openable(Protocol):
@@ -236,6 +247,41 @@ class Stack:
         require_function("on_event", on_event)
         require_function("on_output", on_output)
         subject = "preview()" if is_preview else "up()" if kind == "update" else f"{kind}()"
+        work = self._work(kind, subject, is_preview, program, policies, options)
+        native = self._native.start(*work.arguments)
+        return Operation(native, work.is_preview, on_event, on_output, self._engine, self.name, work.explain)
+
+    def _in_set(
+        self,
+        verb: Literal["up", "preview", "refresh", "destroy"],
+        depends_on: Sequence[str],
+        program: Program | None,
+        policies: Policies | None,
+        options: OperationOptions,
+    ) -> tuple[NativeRun, Callable[[NativeOperation], Operation]]:
+        """Returns the part of the stack in an operation on a set, and what makes the handle of its own operation."""
+        is_preview = verb == "preview"
+        kind: Literal["update", "refresh", "destroy"] = "update" if verb == "up" or verb == "preview" else verb
+        if is_preview and options.get("dry_run") is False:
+            raise InvalidInputError("a preview is a dry run; up_all() is not")
+        given = options.copy()
+        work = self._work(kind, f"{verb}_all()", True if is_preview else None, program, policies, given)
+
+        def handle(native: NativeOperation) -> Operation:
+            return Operation(native, work.is_preview, None, None, self._engine, self.name, work.explain)
+
+        return self._native.in_set(list(depends_on), *work.arguments), handle
+
+    def _work(
+        self,
+        kind: Literal["update", "refresh", "destroy"],
+        subject: str,
+        is_preview: bool | None,
+        program: Program | None,
+        policies: Policies | None,
+        options: OperationOptions,
+    ) -> _Work:
+        """Reads what an operation is about."""
         if is_preview is None:
             is_preview = options.get("dry_run") is True
         if "plan" in options and options["plan"] is None:
@@ -258,12 +304,11 @@ class Stack:
         prepared = prepare(program or self._program, failures, self._raised) if runs_program else None
         if runs_program and prepared is None and not self._native.has_program:
             raise InvalidInputError(f"the stack {self.name} has no program; give one to stack() or to this call")
-        native = self._native.start(kind, encoded, subject, prepared, kept, packs)
 
         def explained(error: BaseException | None) -> None:
             explain(error, failures, self._raised.take(self.name))
 
-        return Operation(native, is_preview, on_event, on_output, self._engine, self.name, explained)
+        return _Work((kind, encoded, subject, prepared, kept, packs), is_preview, explained)
 
     def _packs(self, policies: Policies | None, options: dict[str, Any]) -> Any:
         """Adds packs at addresses or in folders to the options, and describes those of functions."""

@@ -13,13 +13,14 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Final, TextIO, TypeVar
+from typing import Any, Final, TextIO, TypeVar, overload
 
 from . import _display
+from . import fleet as _fleet
 from . import operation as _operation
 from . import stack as _stack
 from ._annotations import Unpack
-from ._checks import named_options
+from ._checks import named_options, require_given
 from ._results import ConfigEntry, EditReport, InstalledPlugin, MoveReport, PendingOperation, PluginProgress, PolicyAnalysis, ProjectFacts, ResourceGraph, ResourceRecord, StackFile, StackSummary
 from ._runner import Program
 from .credentials import Credentials
@@ -27,6 +28,7 @@ from .engine import Engine as _Engine
 from .engine import PluginKind
 from .errors import InvalidInputError
 from .events import Event
+from .fleet import FleetEvent, FleetResult, StackRun
 from .host import Autonamer, Fetch, KeyService, Secrets, StackReader
 from .installer import Installer
 from .options import ImportResource, OperationOptions, Plugins, StackSettings
@@ -37,7 +39,7 @@ from .result import Result
 from .store import Store
 from .values import OutputValue, PropertyValue
 
-__all__ = ["Engine", "Operation", "Project", "Stack", "display"]
+__all__ = ["Engine", "FleetOperation", "Operation", "Project", "Stack", "display"]
 
 T = TypeVar("T")
 
@@ -132,7 +134,72 @@ class Operation:
         return self.events()
 
 
-def display(operation: Operation, *, file: TextIO | None = None) -> Result:
+class FleetOperation:
+    """A running operation on a set of stacks."""
+
+    def __init__(self, operation: _fleet.FleetOperation) -> None:
+        self._operation = operation
+        self._ended = _background.submit(operation.wait())
+
+    @property
+    def operations(self) -> Mapping[str, Operation]:
+        """The operation of each stack by its name, in the order of the call."""
+        return {name: Operation(own) for name, own in self._operation.operations.items()}
+
+    def cancel(self) -> None:
+        """Requests the end: no further stack begins, and what runs finishes and is recorded. A second time, running provider calls
+        are abandoned."""
+        self._operation.cancel()
+
+    @property
+    def done(self) -> bool:
+        """Whether every stack has ended."""
+        return self._ended.done()
+
+    def wait(self) -> FleetResult:
+        """Waits for the end and returns the result, also that of a failed operation."""
+        interrupt: KeyboardInterrupt | None = None
+        while True:
+            try:
+                result = self._ended.result()
+                break
+            except KeyboardInterrupt as error:
+                self._operation.cancel()
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
+        return result
+
+    def result(self) -> FleetResult:
+        """Waits for the end and returns the result; raises the error of a failed operation."""
+        result = self.wait()
+        if result.error is not None:
+            return _background.run(self._operation._succeed())
+        return result
+
+    def events(self) -> Iterator[FleetEvent]:
+        """Yields the events of all stacks: all of them for the first caller, those that are still to come for others."""
+        events = self._operation.events()
+
+        async def following() -> FleetEvent | None:
+            return await anext(events, None)
+
+        while (event := _background.run(following())) is not None:
+            yield event
+
+    def __iter__(self) -> Iterator[FleetEvent]:
+        return self.events()
+
+
+@overload
+def display(operation: Operation, *, file: TextIO | None = None) -> Result: ...
+
+
+@overload
+def display(operation: FleetOperation, *, file: TextIO | None = None) -> FleetResult: ...
+
+
+def display(operation: Operation | FleetOperation, *, file: TextIO | None = None) -> Result | FleetResult:
     """Shows a running operation until its end, as :func:`stackwright.display` does, and returns its result.
 
     :param file: Where it is shown; the standard output when left out.
@@ -630,6 +697,149 @@ class Engine:
     ) -> Stack:
         """Selects a stack, and creates it when it does not exist."""
         return Stack(_background.run(self._engine.create_or_select_stack(name, program, **settings)))
+
+    def start_up_all(
+        self,
+        runs: Sequence[StackRun | Stack],
+        *,
+        max_stacks: int | None = None,
+        max_calls_per_plugin: int | None = None,
+        on_event: Callable[[FleetEvent], object] | None = None,
+        on_output: _stack.OnOutput | None = None,
+    ) -> FleetOperation:
+        """Starts an update of a set of stacks and returns its handle."""
+        return self._start_all(self._engine.up_all, runs, max_stacks, max_calls_per_plugin, on_event, on_output)
+
+    def start_preview_all(
+        self,
+        runs: Sequence[StackRun | Stack],
+        *,
+        max_stacks: int | None = None,
+        max_calls_per_plugin: int | None = None,
+        on_event: Callable[[FleetEvent], object] | None = None,
+        on_output: _stack.OnOutput | None = None,
+    ) -> FleetOperation:
+        """Starts a preview of a set of stacks and returns its handle."""
+        return self._start_all(self._engine.preview_all, runs, max_stacks, max_calls_per_plugin, on_event, on_output)
+
+    def start_refresh_all(
+        self,
+        runs: Sequence[StackRun | Stack],
+        *,
+        max_stacks: int | None = None,
+        max_calls_per_plugin: int | None = None,
+        on_event: Callable[[FleetEvent], object] | None = None,
+        on_output: _stack.OnOutput | None = None,
+    ) -> FleetOperation:
+        """Starts a refresh of a set of stacks and returns its handle."""
+        return self._start_all(self._engine.refresh_all, runs, max_stacks, max_calls_per_plugin, on_event, on_output)
+
+    def start_destroy_all(
+        self,
+        runs: Sequence[StackRun | Stack],
+        *,
+        max_stacks: int | None = None,
+        max_calls_per_plugin: int | None = None,
+        on_event: Callable[[FleetEvent], object] | None = None,
+        on_output: _stack.OnOutput | None = None,
+    ) -> FleetOperation:
+        """Starts a destroy of a set of stacks and returns its handle."""
+        return self._start_all(self._engine.destroy_all, runs, max_stacks, max_calls_per_plugin, on_event, on_output)
+
+    def up_all(
+        self,
+        runs: Sequence[StackRun | Stack],
+        *,
+        max_stacks: int | None = None,
+        max_calls_per_plugin: int | None = None,
+        on_event: Callable[[FleetEvent], object] | None = None,
+        on_output: _stack.OnOutput | None = None,
+    ) -> FleetResult:
+        """Updates a set of stacks as one operation."""
+        return self.start_up_all(
+            runs,
+            max_stacks=max_stacks,
+            max_calls_per_plugin=max_calls_per_plugin,
+            on_event=on_event,
+            on_output=on_output,
+        ).result()
+
+    def preview_all(
+        self,
+        runs: Sequence[StackRun | Stack],
+        *,
+        max_stacks: int | None = None,
+        max_calls_per_plugin: int | None = None,
+        on_event: Callable[[FleetEvent], object] | None = None,
+        on_output: _stack.OnOutput | None = None,
+    ) -> FleetResult:
+        """Previews the update of a set of stacks."""
+        return self.start_preview_all(
+            runs,
+            max_stacks=max_stacks,
+            max_calls_per_plugin=max_calls_per_plugin,
+            on_event=on_event,
+            on_output=on_output,
+        ).result()
+
+    def refresh_all(
+        self,
+        runs: Sequence[StackRun | Stack],
+        *,
+        max_stacks: int | None = None,
+        max_calls_per_plugin: int | None = None,
+        on_event: Callable[[FleetEvent], object] | None = None,
+        on_output: _stack.OnOutput | None = None,
+    ) -> FleetResult:
+        """Reads every resource of a set of stacks and records what is there."""
+        return self.start_refresh_all(
+            runs,
+            max_stacks=max_stacks,
+            max_calls_per_plugin=max_calls_per_plugin,
+            on_event=on_event,
+            on_output=on_output,
+        ).result()
+
+    def destroy_all(
+        self,
+        runs: Sequence[StackRun | Stack],
+        *,
+        max_stacks: int | None = None,
+        max_calls_per_plugin: int | None = None,
+        on_event: Callable[[FleetEvent], object] | None = None,
+        on_output: _stack.OnOutput | None = None,
+    ) -> FleetResult:
+        """Deletes every resource of a set of stacks, in the reverse order of :meth:`up_all`."""
+        return self.start_destroy_all(
+            runs,
+            max_stacks=max_stacks,
+            max_calls_per_plugin=max_calls_per_plugin,
+            on_event=on_event,
+            on_output=on_output,
+        ).result()
+
+    def _start_all(
+        self,
+        start: Callable[..., _fleet.FleetOperation],
+        runs: Sequence[StackRun | Stack],
+        max_stacks: int | None,
+        max_calls_per_plugin: int | None,
+        on_event: Callable[[FleetEvent], object] | None,
+        on_output: _stack.OnOutput | None,
+    ) -> FleetOperation:
+        require_given("runs", runs, (list, tuple), "a list of stacks or of StackRun")
+        given = [run._stack if isinstance(run, Stack) else run for run in runs]
+
+        async def begin() -> _fleet.FleetOperation:
+            return start(
+                given,
+                max_stacks=max_stacks,
+                max_calls_per_plugin=max_calls_per_plugin,
+                on_event=on_event,
+                on_output=on_output,
+            )
+
+        return FleetOperation(_background.run(begin()))
 
     def project(self, folder: str | os.PathLike[str]) -> Project:
         """Opens the project of a folder."""

@@ -19,6 +19,7 @@ mod board;
 mod diagnostics;
 mod difference;
 mod ending;
+mod fleet;
 mod following;
 mod lines;
 mod paint;
@@ -30,6 +31,7 @@ mod values;
 use stackwright::{StackName, operation::OperationKind, urn::Urn};
 
 pub use board::{Board, Screen, ScreenSize};
+pub use fleet::{FleetBoard, FleetFollowing, FleetLines};
 pub use following::{Following, Form};
 pub use lines::Lines;
 pub use paint::Paint;

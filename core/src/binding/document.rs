@@ -26,6 +26,7 @@ use super::{
 use crate::{
     error::Result,
     event::{MovedResource, SuggestedMove},
+    fleet::FleetOptions,
     monitor::{InvokeDocument, MethodDocument, ReadDocument, RegistrationDocument},
     operation::{ImportRequest, OperationOptions},
     policy::PolicyPackOption,
@@ -84,6 +85,7 @@ documents! {
     read {
         PolicyPackOption;
         OperationOptions, checked by check_policy_packs;
+        FleetOptions;
         ImportRequest;
         EditDocument;
         MoveEditDocument;

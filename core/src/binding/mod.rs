@@ -47,7 +47,9 @@ pub use project::{ConfigDeclarationDocument, ConfigEntryDocument, ProjectDocumen
 pub use read::{read, stand_in};
 pub use records::{graph_document, record_document, record_facts, record_value, records_document};
 pub use refusal::unknown_name;
-pub use result::{diagnostic_document, error_document, move_document, result_document, step_document};
+pub use result::{
+    diagnostic_document, error_document, fleet_document, move_document, result_document, step_document,
+};
 pub use run::run_document;
 pub use secrets::{HostSecrets, SecretsDocument};
 pub use settings::{EngineDocument, PluginCommandDocument, PluginDocument, StoreHost};

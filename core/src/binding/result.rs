@@ -15,6 +15,7 @@ use crate::{
     diagnostic::{Diagnostic, Severity},
     error::{Error, Result},
     event::{DiffKind, OperationOutcome, StepResult, StepStatus, SuggestedMove},
+    fleet::FleetResult,
     message::Language,
     operation::OperationResult,
     property::json::{PlainValue, to_vec},
@@ -42,6 +43,18 @@ struct ResultDocument<'a> {
     plan: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     imported: Option<ImportReportDocument<'a>>,
+}
+
+/// The result of an operation on a set of stacks, without those of the stacks.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FleetDocument<'a> {
+    outcome: OperationOutcome,
+    error: Option<ErrorDocument<'a>>,
+    changes: &'a BTreeMap<&'static str, u64>,
+    /// The names of the stacks that did not begin.
+    skipped: Vec<String>,
+    duration: f64,
 }
 
 /// The facts of an error.
@@ -178,6 +191,21 @@ pub fn result_document(result: &OperationResult, language: Language, whole: bool
             .map(|report| import::document(report, language, whole)),
         plan: plan.map_err(|error| Error::internal(format!("a plan is no JSON: {error}")))?,
     })
+}
+
+/// Writes the result of an operation on a set of stacks as JSON, without the results of the stacks.
+#[must_use]
+pub fn fleet_document(result: &FleetResult, language: Language) -> Value {
+    let skipped = result.stacks.iter().filter(|end| end.is_skipped);
+    let error = result.error.as_ref();
+    let document = FleetDocument {
+        outcome: result.outcome,
+        error: error.map(|error| ErrorDocument::of(error, language)),
+        changes: &result.changes,
+        skipped: skipped.map(|end| end.name.to_string()).collect(),
+        duration: result.duration.as_secs_f64(),
+    };
+    serde_json::to_value(document).unwrap_or_default()
 }
 
 /// Writes a step of a result as JSON.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::{
     config::ConfigSource,
     error::{Error, Result},
-    operation::{EngineParts, Opening, settle_secrets},
+    operation::{EngineParts, Opening, StackContext, settle_secrets},
     secrets::{PassphraseProvider, SecretsManager, SecretsProvider},
     store::{StackName, StackStorage, StackSummary, settle_renaming, summarize_stacks},
 };
@@ -324,6 +324,11 @@ impl Engine {
     /// ```
     pub async fn close(&self) {
         self.0.pool.close_all().await;
+    }
+
+    /// Returns whether a stack was opened with this engine.
+    pub(crate) fn is_that_of(&self, stack: &StackContext) -> bool {
+        Arc::ptr_eq(&self.0, &stack.engine)
     }
 
     /// Returns the URL of the engine's store.

@@ -7,6 +7,7 @@ use crate::{
         ExecutorOptions, Step,
         awaited_code::{AwaitedCode, AwaitedCodeGuard},
         constructs::{CallGuard, ConstructGuard, Constructs},
+        plugin_limits::PluginLimits,
         slots::{Call, Counting, Slot, Slots, StallReport},
     },
     runtime::Runtime,
@@ -22,6 +23,8 @@ const QUESTIONS_PER_STEP: usize = 16;
 pub(super) struct CallLimits {
     steps: Slots,
     questions: Slots,
+    /// Those of the set of stacks that the run belongs to.
+    plugins: Option<PluginLimits>,
     /// Calls of every provider may wait for later registrations.
     waits_for_registrations: bool,
     constructs: Constructs,
@@ -31,6 +34,7 @@ pub(super) struct CallLimits {
 /// The turn of a call of a provider; dropping it ends it.
 pub(crate) struct CallTurn {
     _slot: Slot,
+    _plugin: Option<Slot>,
     _guard: CallGuard,
 }
 
@@ -40,10 +44,16 @@ impl CallLimits {
         Self {
             steps: Slots::new(options.parallel, runtime.clone(), Arc::clone(&report)),
             questions: Slots::new(questions, runtime.clone(), Arc::clone(&report)),
+            plugins: None,
             waits_for_registrations: options.waits_for_registrations,
             constructs: Constructs::new(runtime.clone(), report),
             code: AwaitedCode::default(),
         }
+    }
+
+    /// Sets the limits of the set of stacks that the run belongs to.
+    pub(super) fn set_plugins(&mut self, plugins: Option<PluginLimits>) {
+        self.plugins = plugins;
     }
 
     /// Waits until the step may call its provider; `None` where it calls none.
@@ -90,8 +100,15 @@ impl CallLimits {
             method,
             counting: Counting::of(waits || self.waits_for_registrations, guard.is_below_construct()),
         };
+        // A call with a turn of its plugin has one of its run already, so that it goes on.
+        let slot = slots.acquire(call.clone()).await;
+        let plugin = match &self.plugins {
+            Some(plugins) => plugins.acquire(call).await,
+            None => None,
+        };
         CallTurn {
-            _slot: slots.acquire(call).await,
+            _slot: slot,
+            _plugin: plugin,
             _guard: guard,
         }
     }

@@ -12,6 +12,7 @@ mod control;
 mod hooked;
 mod hooks;
 mod outcome;
+mod plugin_limits;
 mod recorder;
 mod reporter;
 mod run;
@@ -36,6 +37,7 @@ use crate::{
 pub(crate) use activity::Activity;
 pub(crate) use control::{AbandonedCall, Control, Failure};
 pub(crate) use outcome::{StepFailure, StepOutcome};
+pub(crate) use plugin_limits::PluginLimits;
 pub(crate) use schedule::{run_cascades, run_in_order};
 pub(crate) use step::{PlannedImport, Step, StepDetail};
 
@@ -116,6 +118,17 @@ impl Executor {
             hooks: Arc::default(),
             activity,
         }
+    }
+
+    /// Returns the same executor whose calls count against further limits as well.
+    #[must_use]
+    pub(crate) fn with_plugin_limits(mut self, limits: Option<PluginLimits>) -> Self {
+        if let Some(limits) = &limits {
+            let events = self.events().clone();
+            limits.report_to(Arc::new(move |text| events.diagnostic(Diagnostic::warning(text))));
+        }
+        self.applier.limits.set_plugins(limits);
+        self
     }
 
     /// Returns an executor with other options and journal, but the same events, switches, slots and views.

@@ -28,6 +28,7 @@ mod opening;
 mod options;
 mod outcome;
 mod pending;
+
 mod plan;
 mod policies;
 mod prepare;
@@ -45,11 +46,13 @@ mod run_program;
 mod run_state;
 mod secrets;
 mod session;
+mod set_member;
 mod stack_context;
 mod stack_key;
 mod targets;
 #[cfg(test)]
 pub(crate) mod test_key;
+mod unstarted;
 mod update;
 mod with_program;
 
@@ -66,6 +69,7 @@ pub use import::{
 };
 pub(crate) use move_resources::move_resources;
 pub use opening::Opening;
+
 pub use options::OperationOptions;
 pub(crate) use options::lock_limit;
 pub(crate) use rename_stack::rename_stack;
@@ -74,9 +78,11 @@ pub(crate) use resolve::PendingWork;
 pub use result::OperationResult;
 pub(crate) use run::OperationRun;
 pub(crate) use session::{Session, SessionLease};
+pub(crate) use set_member::{Peers, SetMember};
 pub(crate) use stack_context::StackContext;
 pub(crate) use stack_key::{WRONG_KEY, recorded_manager, verify_key, with_way_out};
 pub use targets::Unprotected;
+pub(crate) use unstarted::{Unstarted, Work};
 
 /// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

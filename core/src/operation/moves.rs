@@ -175,6 +175,7 @@ fn preview_of(run: &OperationRun, moves: AppliedMoves) -> OperationRun {
             ..run.options.clone()
         },
         program: run.program.clone(),
+        set: run.set.clone(),
         import: None,
         events: EventSink::new(Arc::clone(&run.stack.engine.runtime.clock)),
         control: run.control.clone(),

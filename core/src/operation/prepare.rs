@@ -60,20 +60,21 @@ pub(super) async fn prepare(
     let base = open_base(snapshot, &info, journal.as_ref(), &*engine.runtime.random).await?;
     let planning = open_planning(run, snapshot).await?;
     warn_of_pending(run, snapshot, holder);
-    let executor = Arc::new(Executor::new(
+    let executor = Executor::new(
         executor_options(run),
         engine.runtime.clone(),
         run.events.clone(),
         journal,
         run.control.clone(),
-    ));
+    );
+    let executor = Arc::new(executor.with_plugin_limits(run.set.limits.clone()));
     let plugins = PluginOperation::new(
         &run.stack.project,
         &run.stack.stack,
         &run.stack.identity,
         run.events.clone(),
     );
-    let source = providers::source(&run.stack, &info, &executor, &plugins, &run.options);
+    let source = providers::source(run, &info, &executor, &plugins);
     let registry = ProviderRegistry::new(
         source,
         engine.runtime.clone(),

@@ -10,7 +10,7 @@ use crate::{
     event::{EventPayload, EventSink, Progress, ProgressKind},
     executor::Executor,
     monitor::RunInfo,
-    operation::{OperationOptions, StackContext},
+    operation::{OperationRun, StackContext},
     plugin::{DiagnosticSink, InstallProgress},
     property::PropertyMap,
     provider::{
@@ -24,12 +24,12 @@ use crate::{
 
 /// Returns the provider source of one operation.
 pub(super) fn source(
-    stack: &Arc<StackContext>,
-    run: &RunInfo,
+    run: &OperationRun,
+    info: &RunInfo,
     executor: &Arc<Executor>,
     plugins: &Arc<PluginOperation>,
-    options: &OperationOptions,
 ) -> Arc<dyn ProviderSource> {
+    let stack = &run.stack;
     let engine = &stack.engine;
     let events = executor.events().clone();
     let sink: DiagnosticSink = Arc::new(move |diagnostic| events.diagnostic(diagnostic));
@@ -39,13 +39,14 @@ pub(super) fn source(
         Some(stacks) => Arc::clone(stacks),
         None => Arc::new(OwnStacks(Arc::clone(stack))),
     };
+    let stacks = run.set.reader(stack, executor, stacks);
     let resources: Arc<dyn ResourceLookup> = Arc::new(RunResources(Arc::clone(executor)));
     let random = Arc::clone(&engine.runtime.random);
     let builtin = BuiltinProvider::new(Some(stacks), resources, random, Some(Arc::clone(&sink)));
     let surroundings = RunSurroundings {
-        project: run.project.clone(),
-        runtime_options: run.runtime_options.clone(),
-        config: run.config.clone(),
+        project: info.project.clone(),
+        runtime_options: info.runtime_options.clone(),
+        config: info.config.clone(),
         directory: stack.root_directory.clone(),
         sink: Some(sink),
         progress: Some(progress),
@@ -53,7 +54,7 @@ pub(super) fn source(
         operation: Arc::downgrade(plugins),
     };
     let source = RunSource::new(engine.loader.clone(), Arc::new(builtin), surroundings);
-    Arc::new(source.skip_pre_install(options.skip_plugin_pre_install))
+    Arc::new(source.skip_pre_install(run.options.skip_plugin_pre_install))
 }
 
 /// Reports the progress of the installation of a plugin: as an event, and a failed download as a warning.
@@ -118,16 +119,7 @@ struct OwnStacks(Arc<StackContext>);
 
 impl OwnStacks {
     async fn snapshot(&self, stack: &str) -> Result<(StackName, Snapshot)> {
-        // Programs qualify names by the organization of their run.
-        let own = stack
-            .strip_prefix(self.0.organization.as_str())
-            .and_then(|rest| rest.strip_prefix('/'))
-            .filter(|rest| rest.contains('/'));
-        let name = if stack.contains('/') {
-            StackName::parse(own.unwrap_or(stack))?
-        } else {
-            StackName::new(&self.0.project, stack)?
-        };
+        let name = self.0.referred_stack(stack)?;
         let engine = &self.0.engine;
         let stack = &self.0;
         let storage = if name == *stack.storage.name() {

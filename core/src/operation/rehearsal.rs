@@ -28,6 +28,7 @@ pub(super) async fn rehearse(run: &mut OperationRun) -> Option<OperationResult> 
             ..options.clone()
         },
         program: run.program.clone(),
+        set: run.set.clone(),
         import: None,
         events: EventSink::new(Arc::clone(&runtime.clock)),
         control: run.control.clone(),

@@ -70,6 +70,35 @@ pub struct OperationResult {
 }
 
 impl OperationResult {
+    /// Returns the result of an operation that did nothing, or of which nothing is known.
+    pub(crate) fn without_run(error: Error, is_preview: bool) -> Self {
+        let outcome = match error.kind() {
+            ErrorKind::Cancelled => OperationOutcome::Canceled,
+            _ => OperationOutcome::Failed,
+        };
+        Self {
+            error: Some(error),
+            outcome,
+            changes: BTreeMap::new(),
+            outputs: PropertyMap::new(),
+            outputs_changed: false,
+            steps: Vec::new(),
+            suggested_moves: Vec::new(),
+            language: ProgramLanguage::Unknown,
+            diagnostics: Vec::new(),
+            plan: None,
+            imported: None,
+            snapshot: Arc::default(),
+            dropped_pending: Vec::new(),
+            adopted: None,
+            duration: Duration::ZERO,
+            redactor: Redactor::new(),
+            title: String::new(),
+            is_preview,
+            knows_state: false,
+        }
+    }
+
     /// Returns whether a resource or the stack's outputs were changed, or would be.
     #[must_use]
     pub fn has_changes(&self) -> bool {

@@ -11,7 +11,8 @@ use std::{
 use futures::FutureExt as _;
 
 use super::{
-    ImportRequest, OperationKind, OperationOptions, OperationResult, PendingWork, Session, StackContext,
+    ImportRequest, OperationKind, OperationOptions, OperationResult, PendingWork, Session, SetMember,
+    StackContext,
     adopt::with_kept,
     execute::whole_seconds,
     import::check_request,
@@ -57,6 +58,8 @@ pub(crate) struct OperationRun {
     pub(crate) kind: OperationKind,
     pub(crate) options: OperationOptions,
     pub(crate) program: Option<Arc<dyn Program>>,
+    /// What it shares with the operations of the other stacks of its set.
+    pub(crate) set: SetMember,
     /// The resources that an import is about.
     pub(crate) import: Option<Arc<ImportRequest>>,
     pub(crate) events: EventSink,

@@ -4,22 +4,18 @@ use std::{
     collections::BTreeMap,
     path::PathBuf,
     sync::{Arc, OnceLock},
-    time::Duration,
 };
 
 use crate::{
     config::{Config, ConfigSource},
     error::{Error, ErrorKind, Result},
-    event::OperationOutcome,
     executor::Control,
-    moves::ProgramLanguage,
     operation::{
         EngineParts, OperationResult,
         opening::{create_unless_there, explained, missing},
         stack_key::recorded_manager,
     },
-    property::PropertyMap,
-    secrets::{KeyService, Redactor, SecretsProvider, kind},
+    secrets::{KeyService, SecretsProvider, kind},
     state::{edit::StateEdit, integrity, journal::JournalReceiver},
     store::{StackName, StackStorage},
 };
@@ -66,6 +62,22 @@ pub(crate) struct StackContext {
 }
 
 impl StackContext {
+    /// Returns the stack that a reference in this one names.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for a name that no stack can have.
+    pub(crate) fn referred_stack(&self, text: &str) -> Result<StackName> {
+        // Programs qualify names by the organization of their run.
+        let own = text
+            .strip_prefix(self.organization.as_str())
+            .and_then(|rest| rest.strip_prefix('/'))
+            .filter(|rest| rest.contains('/'));
+        match text.contains('/') {
+            true => StackName::parse(own.unwrap_or(text)),
+            false => StackName::new(&self.project, text),
+        }
+    }
+
     /// Returns whether a write creates the stack. One that has been renamed would exist twice.
     pub(crate) fn is_created_by_writes(&self) -> bool {
         self.is_new && self.renamed.get().is_none()
@@ -155,26 +167,7 @@ impl StackContext {
             true => "an export returns the state that it left",
             false => "it is recovered when it is next opened",
         };
-        OperationResult {
-            error: Some(error.with_hint(format!("stack '{}/{}': {recovery}", self.project, self.stack))),
-            outcome: OperationOutcome::Failed,
-            changes: BTreeMap::new(),
-            outputs: PropertyMap::new(),
-            outputs_changed: false,
-            steps: Vec::new(),
-            suggested_moves: Vec::new(),
-            language: ProgramLanguage::Unknown,
-            diagnostics: Vec::new(),
-            plan: None,
-            imported: None,
-            snapshot: Arc::default(),
-            dropped_pending: Vec::new(),
-            adopted: None,
-            duration: Duration::ZERO,
-            redactor: Redactor::new(),
-            title: format!("{}/{}", self.project, self.stack),
-            is_preview: false,
-            knows_state: false,
-        }
+        let error = error.with_hint(format!("stack '{}/{}': {recovery}", self.project, self.stack));
+        OperationResult::without_run(error, false)
     }
 }

@@ -28,7 +28,7 @@ pub struct ScreenSize {
 
 impl ScreenSize {
     /// Returns a size that can be drawn on.
-    fn usable(self) -> (usize, usize) {
+    pub(in crate::display) fn usable(self) -> (usize, usize) {
         let or_default = |value: u16, default: u16, least: u16| match value {
             0 => usize::from(default),
             value => usize::from(value.max(least)),
@@ -56,9 +56,19 @@ impl Screen {
 
     /// Returns what updates the terminal; empty when nothing has changed.
     pub fn draw(&mut self, board: &mut Board, size: ScreenSize) -> String {
-        let size = size.usable();
-        let lines = live_lines(board, size);
+        let lines = live_lines(board, size.usable());
         let printed = std::mem::take(&mut board.printed);
+        self.update(lines, &printed, size)
+    }
+
+    /// Returns what replaces the drawn lines, with `printed` above them; empty when nothing has changed.
+    pub(in crate::display) fn update(
+        &mut self,
+        lines: Vec<String>,
+        printed: &str,
+        size: ScreenSize,
+    ) -> String {
+        let size = size.usable();
         if lines == self.drawn && printed.is_empty() && self.size == Some(size) {
             return String::new();
         }
@@ -66,7 +76,7 @@ impl Screen {
         let is_kept = printed.is_empty() && self.size == Some(size);
         if !is_kept {
             text.push_str("\u{1b}[J");
-            text.push_str(&printed);
+            text.push_str(printed);
         }
         for (index, line) in lines.iter().enumerate() {
             if !(is_kept && self.drawn.get(index) == Some(line)) {
@@ -94,6 +104,13 @@ impl Screen {
         }
         text.push_str(&board.end);
         text
+    }
+
+    /// Returns what replaces the drawn lines by a text.
+    pub(in crate::display) fn replace(&mut self, by: &str, size: ScreenSize) -> String {
+        let text = self.to_top(size.usable());
+        self.drawn.clear();
+        format!("{text}\u{1b}[J{by}")
     }
 
     /// Returns what moves the cursor to the first drawn line, also where a narrower terminal has wrapped lines.

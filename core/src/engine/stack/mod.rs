@@ -8,24 +8,18 @@ mod tags;
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
-use tokio::sync::watch;
-
 use crate::{
     engine::{StackSettings, supplied::supply},
     error::{ErrorKind, Result},
-    event::EventSink,
-    executor::Control,
-    moves::AppliedMoves,
     operation::{
-        EngineParts, ImportRequest, Opening, Operation, OperationKind, OperationOptions, OperationRun,
-        PendingWork, Session, SessionLease, StackContext, recorded_manager, settle_secrets, verify_key,
-        with_way_out,
+        EngineParts, ImportRequest, Opening, Operation, OperationKind, OperationOptions, StackContext,
+        Unstarted, Work, recorded_manager, settle_secrets, verify_key, with_way_out,
     },
     program::Program,
     secrets::{SecretsManager, SecretsProvider},
@@ -316,14 +310,11 @@ impl Stack {
     /// ```
     #[must_use]
     pub fn import_resources(&self, request: ImportRequest, options: OperationOptions) -> Operation {
-        let request = Some(Arc::new(request));
-        self.begin(
-            OperationKind::Import,
-            options,
-            None,
-            request,
-            PendingWork::default(),
-        )
+        let work = Work {
+            import: Some(Arc::new(request)),
+            ..Work::default()
+        };
+        self.begin(OperationKind::Import, options, work)
     }
 
     /// Starts an operation, with `program` instead of the stack's own when given. An import without a request imports nothing:
@@ -335,62 +326,34 @@ impl Stack {
         options: OperationOptions,
         program: Option<Arc<dyn Program>>,
     ) -> Operation {
-        self.begin(kind, options, program, None, PendingWork::default())
+        let work = Work {
+            program,
+            ..Work::default()
+        };
+        self.begin(kind, options, work)
     }
 
-    /// Starts an operation, with the request of an import and the pending operation that an adoption is about.
-    fn begin(
+    /// Starts an operation, about more than its options state.
+    fn begin(&self, kind: OperationKind, options: OperationOptions, work: Work) -> Operation {
+        let (pending, operation) = self.prepare(kind, options, work);
+        pending.start();
+        operation
+    }
+
+    /// Returns an operation that has not begun, and its handle. Without a program of its own it runs the stack's.
+    pub(crate) fn prepare(
         &self,
         kind: OperationKind,
         options: OperationOptions,
-        program: Option<Arc<dyn Program>>,
-        import: Option<Arc<ImportRequest>>,
-        pending: PendingWork,
-    ) -> Operation {
-        let runtime = &self.context.engine.runtime;
-        let events = EventSink::with_debug(Arc::clone(&runtime.clock), options.debug);
-        let first = Arc::new(Mutex::new((!options.no_events).then(|| events.subscribe())));
-        let control = Control::default();
-        let (sender, result) = watch::channel(None);
-        let session = Session::default();
-        let run = OperationRun {
-            stack: Arc::clone(&self.context),
-            kind,
-            options,
-            program: program.or_else(|| self.program.clone()),
-            import,
-            events: events.clone(),
-            control: control.clone(),
-            session: session.clone(),
-            pending,
-            moves: AppliedMoves::default(),
-        };
-        let spawner = runtime.spawner.clone();
-        let (failed, events_left, control_left, session_left) = (
-            Arc::clone(&self.context),
-            events.clone(),
-            control.clone(),
-            session.clone(),
-        );
-        drop(runtime.spawner.spawn(async move {
-            let work = spawner.spawn(run.run());
-            let ended = match work.await {
-                Ok(result) => result,
-                Err(error) => {
-                    events_left.end();
-                    session_left.finish(false, &failed.engine.runtime).await;
-                    failed.died(error, &control_left)
-                }
-            };
-            sender.send_replace(Some(Arc::new(ended)));
-        }));
-        Operation {
-            events,
-            first,
-            control,
-            result,
-            session: SessionLease::new(session),
-        }
+        work: Work,
+    ) -> (Unstarted, Operation) {
+        let program = work.program.or_else(|| self.program.clone());
+        Unstarted::new(&self.context, kind, options, Work { program, ..work })
+    }
+
+    /// Returns what operations know of the stack.
+    pub(crate) fn context(&self) -> &Arc<StackContext> {
+        &self.context
     }
 }
 

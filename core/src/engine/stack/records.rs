@@ -6,7 +6,7 @@ use super::Stack;
 use crate::{
     error::{Error, ErrorKind, Result},
     message::{Text, nearest_urns, unknown_record},
-    operation::{Adoption, Operation, OperationKind, OperationOptions, PendingWork, forget_pending},
+    operation::{Adoption, Operation, OperationKind, OperationOptions, PendingWork, Work, forget_pending},
     picture::Picture,
     resource::ResourceState,
     state::{PendingEntry, ResourceGraph, Snapshot},
@@ -280,7 +280,7 @@ impl Stack {
     #[must_use]
     pub fn adopt_pending(&self, adoption: Adoption, options: OperationOptions) -> Operation {
         let pending = PendingWork::adopting(adoption, false);
-        self.begin(OperationKind::Adopt, options, None, None, pending)
+        self.begin(OperationKind::Adopt, options, of_pending(pending))
     }
 
     /// Reads the resource of a pending operation without recording it; `None` when it does not exist. `resource_id` is its
@@ -328,7 +328,7 @@ impl Stack {
             ..OperationOptions::default().preview()
         };
         let result = self
-            .begin(OperationKind::Adopt, options, None, None, pending)
+            .begin(OperationKind::Adopt, options, of_pending(pending))
             .wait()
             .await;
         match &result.error {
@@ -374,5 +374,13 @@ impl Stack {
     async fn loaded(&self) -> Result<LoadedStack> {
         let loaded = self.context.storage.load_unlocked(&*self.context.secrets).await;
         self.explained(loaded).await
+    }
+}
+
+/// Returns the work of an adoption.
+fn of_pending(pending: PendingWork) -> Work {
+    Work {
+        pending,
+        ..Work::default()
     }
 }

@@ -20,14 +20,13 @@ use crate::{
         ProviderResult, ProviderStatus, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse,
     },
     runtime::Random,
-    token::ResourceId,
+    token::{ResourceId, STACK_REFERENCE},
     urn::Urn,
 };
 
 /// The package's name.
 pub const PACKAGE: &str = "pulumi";
 
-const STACK_REFERENCE: &str = "pulumi:pulumi:StackReference";
 const STASH: &str = "pulumi:index:Stash";
 
 const READ_STACK_OUTPUTS: &str = "pulumi:pulumi:readStackOutputs";

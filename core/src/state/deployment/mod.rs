@@ -13,6 +13,7 @@ mod manifest_of;
 mod parts;
 mod read;
 mod record;
+mod references_of;
 mod secrets_of;
 mod write;
 
@@ -29,6 +30,7 @@ pub(in crate::state) use read::{check_record, decrypt};
 pub use record::RecordJson;
 use record::RecordsJson;
 pub(crate) use record::StateJson;
+pub(crate) use references_of::references_of_checkpoint;
 pub(crate) use secrets_of::secrets_of_checkpoint;
 pub(in crate::state) use write::encrypt;
 pub use write::{Layout, SecretsShown, write_checkpoint, write_deployment};

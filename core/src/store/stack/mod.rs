@@ -78,7 +78,7 @@ pub(crate) struct StoredStack {
 
 impl StoredStack {
     /// Returns whether there is a non-empty journal.
-    pub(super) fn has_journal(&self) -> bool {
+    pub(crate) fn has_journal(&self) -> bool {
         self.journal
             .as_ref()
             .is_some_and(|journal| !journal.bytes.is_empty())

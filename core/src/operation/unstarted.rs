@@ -1,0 +1,105 @@
+//! An operation that has not begun: its handle exists, and it is started or skipped later.
+
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::watch;
+
+use crate::{
+    diagnostic::Diagnostic,
+    error::Error,
+    event::EventSink,
+    executor::Control,
+    moves::AppliedMoves,
+    operation::{
+        ImportRequest, Operation, OperationKind, OperationOptions, OperationResult, OperationRun,
+        PendingWork, Session, SessionLease, SetMember, StackContext,
+    },
+    program::Program,
+};
+
+/// What an operation is about, beside its options.
+#[derive(Default)]
+pub(crate) struct Work {
+    pub(crate) program: Option<Arc<dyn Program>>,
+    /// The request of an import.
+    pub(crate) import: Option<Arc<ImportRequest>>,
+    /// The pending operation that an adoption is about.
+    pub(crate) pending: PendingWork,
+    pub(crate) set: SetMember,
+}
+
+/// An operation that has not begun.
+pub(crate) struct Unstarted {
+    run: OperationRun,
+    result: watch::Sender<Option<Arc<OperationResult>>>,
+}
+
+impl Unstarted {
+    /// Creates the operation and its handle, which receives all events.
+    pub(crate) fn new(
+        stack: &Arc<StackContext>,
+        kind: OperationKind,
+        options: OperationOptions,
+        work: Work,
+    ) -> (Self, Operation) {
+        let runtime = &stack.engine.runtime;
+        let events = EventSink::with_debug(Arc::clone(&runtime.clock), options.debug);
+        let first = Arc::new(Mutex::new((!options.no_events).then(|| events.subscribe())));
+        let control = Control::default();
+        let (sender, result) = watch::channel(None);
+        let session = Session::default();
+        let run = OperationRun {
+            stack: Arc::clone(stack),
+            kind,
+            options,
+            program: work.program,
+            set: work.set,
+            import: work.import,
+            events: events.clone(),
+            control: control.clone(),
+            session: session.clone(),
+            pending: work.pending,
+            moves: AppliedMoves::default(),
+        };
+        let operation = Operation {
+            events,
+            first,
+            control,
+            result,
+            session: SessionLease::new(session),
+        };
+        let pending = Self { run, result: sender };
+        (pending, operation)
+    }
+
+    /// Starts the operation.
+    pub(crate) fn start(self) {
+        let Self { run, result } = self;
+        let stack = Arc::clone(&run.stack);
+        let (events, control, session) = (run.events.clone(), run.control.clone(), run.session.clone());
+        let spawner = stack.engine.runtime.spawner.clone();
+        let of_work = spawner.clone();
+        drop(spawner.spawn(async move {
+            let work = of_work.spawn(run.run());
+            let ended = match work.await {
+                Ok(result) => result,
+                Err(error) => {
+                    events.end();
+                    session.finish(false, &stack.engine.runtime).await;
+                    stack.died(error, &control)
+                }
+            };
+            result.send_replace(Some(Arc::new(ended)));
+        }));
+    }
+
+    /// Ends the operation, which does not begin.
+    pub(crate) fn skip(self, error: Error) {
+        let Self { run, result } = self;
+        run.events.diagnostic(Diagnostic::error(error.message()));
+        run.events.end();
+        let mut ended = OperationResult::without_run(error, run.options.dry_run);
+        ended.diagnostics = run.events.diagnostics();
+        result.send_replace(Some(Arc::new(ended)));
+    }
+}
