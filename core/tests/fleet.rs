@@ -107,6 +107,9 @@ impl Provider for Shared {
     }
 
     async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
+        if request.name.contains("stuck") {
+            return Err(ProviderError::new(ProviderStatus::Unknown, "it is in use"));
+        }
         let call = format!("delete {}", request.name);
         self.0.calls.lock().unwrap().push(call);
         Ok(())
@@ -353,6 +356,27 @@ async fn a_destroy_with_programs_reads_the_stacks_that_are_destroyed_later() {
     things.take();
     succeeded(&engine.destroy_all(runs().await, FleetOptions::default())).await;
     assert_eq!(things.take(), ["delete shop-b", "delete shop-a"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_destroy_keeps_the_stacks_that_one_which_could_not_be_destroyed_needs() {
+    let things = Things::new(MANY_PERMITS);
+    let engine = engine(&things);
+    let runs = || async {
+        vec![
+            plain(&engine, "shop/base").await,
+            reader(&engine, "shop/stuck", &["shop/base"], Way::Reference).await,
+            reader(&engine, "shop/other", &["shop/base"], Way::Reference).await,
+        ]
+    };
+    succeeded(&engine.up_all(runs().await, FleetOptions::default())).await;
+    things.take();
+    let result = ended(&engine.destroy_all(runs().await, FleetOptions::default())).await;
+    assert_eq!(things.take(), ["delete shop-other"]);
+    let base = result.stack("shop/base").unwrap();
+    assert!(base.is_skipped);
+    let text = "the stack 'shop/base' was not destroyed: the stack 'shop/stuck' has failed";
+    assert_eq!(base.result.error.as_ref().unwrap().message(), text);
 }
 
 #[tokio::test(flavor = "multi_thread")]
