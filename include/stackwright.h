@@ -2400,6 +2400,8 @@ sw_status_t sw_stack_analyze(const struct sw_stack_t *stack,
  * - `taint` (RecordSelection): Marks resources for replacement by the next update.
  * - `unprotect` (RecordSelection): Removes the protection.
  * - `untaint` (RecordSelection): Removes these marks.
+ * - `waitForLock` (number): How long the edit waits for the stack while an operation or another host has locked it,
+ *   in seconds. Left out, it fails at once. A dry run does not lock the stack.
  *
  * Those of `rename`:
  *
@@ -2481,6 +2483,8 @@ sw_status_t sw_stack_edit(const struct sw_stack_t *stack,
  *
  * - `dryRun` (boolean): Whether nothing is written, and the report has what the move would do.
  * - `move` (MoveEdit): The resources.
+ * - `waitForLock` (number): How long the move waits for both stacks while an operation or another host has locked
+ *   one, in seconds. Left out, it fails at once. A dry run does not lock the stacks.
  *
  * Those of `move`:
  *

@@ -620,7 +620,7 @@ export interface RestoreEdit {
     version?: number;
 }
 
-/** An edit of a stack's state: exactly one of the members, besides `dryRun`. */
+/** An edit of a stack's state: exactly one of the members, besides `dryRun` and `waitForLock`. */
 export interface StateEdit {
     /** Encrypts the secrets with another passphrase, or by another encryption. */
     changeSecrets?: ChangeSecretsEdit;
@@ -646,6 +646,11 @@ export interface StateEdit {
     unprotect?: RecordSelection;
     /** Removes these marks. */
     untaint?: RecordSelection;
+    /**
+     * How long the edit waits for the stack while an operation or another host has locked it, in seconds. Left out,
+     * it fails at once. A dry run does not lock the stack.
+     */
+    waitForLock?: number;
 }
 
 /**
@@ -668,6 +673,11 @@ export interface MoveResources {
     dryRun?: boolean;
     /** The resources. */
     move: MoveEdit;
+    /**
+     * How long the move waits for both stacks while an operation or another host has locked one, in seconds. Left
+     * out, it fails at once. A dry run does not lock the stacks.
+     */
+    waitForLock?: number;
 }
 
 /**
