@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, Union
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Union
 
 from ._callback import Described, described, is_async
 from ._checks import require_function
@@ -11,6 +11,9 @@ from ._json import text_of
 from ._record import record
 from .errors import InvalidInputError, NotFoundError
 from .values import PropertyValue
+
+if TYPE_CHECKING:
+    from .secrets import EnvironmentKeys
 
 __all__ = ["Autonamer", "Fetch", "KeyService", "NamingRequest", "ProposedName", "Secrets", "StackReader"]
 
