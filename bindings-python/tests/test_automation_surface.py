@@ -7,8 +7,9 @@ import getpass
 import io
 import json
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import stackwright as sw
@@ -444,19 +445,26 @@ def test_a_folder_that_is_not_there_is_named(make_engine: MakeEngine, memory: Me
         auto.LocalWorkspace(work_dir=str(tmp_path / "absent"), pulumi_command=auto.Command(make_engine(mem=memory))).list_stacks()
 
 
+def deployment_of(stack: auto.Stack) -> Mapping[str, Any]:
+    deployment = stack.export_stack().deployment
+    assert deployment is not None
+    return deployment
+
+
 def test_an_import_removes_pending_operations_with_a_warning(open_stack: Open) -> None:
     stack = open_stack()
     stack.up()
-    exported = stack.export_stack()
-    record = next(record for record in exported.deployment["resources"] if record["urn"].endswith("::size"))
-    exported.deployment["pending_operations"] = [{"type": "creating", "resource": record}]
+    deployment = dict(deployment_of(stack))
+    record = next(record for record in deployment["resources"] if record["urn"].endswith("::size"))
+    deployment["pending_operations"] = [{"type": "creating", "resource": record}]
     warned: list[str] = []
     workspace = local(stack)
-    workspace.pulumi_command.run(
-        ["stack", "import", "--stack", "dev"], workspace.work_dir, {}, on_error=warned.append, stdin=json.dumps(vars(exported)).encode()
-    )
+    command = workspace.pulumi_command
+    assert isinstance(command, auto.Command)
+    document = json.dumps({"version": 3, "deployment": deployment}).encode()
+    command.run(["stack", "import", "--stack", "dev"], workspace.work_dir, {}, on_error=warned.append, stdin=document)
     assert any(f"removing pending operation 'creating' on '{record['urn']}' from snapshot" in line for line in warned)
-    assert "pending_operations" not in stack.export_stack().deployment
+    assert "pending_operations" not in deployment_of(stack)
 
 
 def test_the_version_of_a_language_is_not_installed(open_stack: Open, tmp_path: Path) -> None:

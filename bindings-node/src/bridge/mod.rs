@@ -197,11 +197,11 @@ impl Bridge {
         };
         let shared = Arc::new(shared);
         // The programs of a worker end with it, and so do their operations: no message would report it.
-        drop(env.add_env_cleanup_hook(Arc::downgrade(&shared), |shared| {
+        env.add_env_cleanup_hook(Arc::downgrade(&shared), |shared| {
             if let Some(shared) = shared.upgrade() {
                 shared.disconnect();
             }
-        })?);
+        })?;
         Ok(Self { shared })
     }
 

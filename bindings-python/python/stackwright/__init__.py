@@ -3,6 +3,8 @@
 The API here is ``async``; :mod:`stackwright.sync` has the same without.
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from . import _work
 from . import output as _output
 from . import resource as _resource
@@ -344,6 +346,9 @@ __all__ = [
     "to_json",
     "unwrap",
 ]
+
+if _TYPE_CHECKING:
+    from . import sync as sync
 
 
 def __getattr__(name: str) -> object:

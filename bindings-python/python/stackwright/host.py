@@ -156,7 +156,7 @@ def describe_key_service(service: Any) -> tuple[Described, Described]:
     )
 
 
-def describe_environment_keys(keys: KeyService) -> tuple[Described, Described]:
+def describe_environment_keys(keys: EnvironmentKeys) -> tuple[Described, Described]:
     """Describes the key service of an environment without a look at its signatures: each command line has one."""
     return ((lambda request: keys.wrap_key(*request)), False), ((lambda request: keys.unwrap_key(*request)), False)
 
