@@ -31,6 +31,7 @@ export const {
     Operation,
     Output,
     OutputValue,
+    Picture,
     PluginError,
     Plugins,
     Policy,

@@ -27,6 +27,7 @@ __all__ = [
     "MethodRequest",
     "Operation",
     "OperationOutcome",
+    "Picture",
     "Project",
     "ReadRequest",
     "Registered",
@@ -269,6 +270,7 @@ class Picture:
     def to_dot(self) -> str: ...
     def __len__(self) -> int: ...
 
+@final
 class OperationOutcome:
     def picture(self) -> Picture: ...
     @property

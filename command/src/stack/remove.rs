@@ -61,6 +61,18 @@ pub(crate) async fn forget(
                  - Run `pulumi stack rm --force` to override this error"
             ))
         }
+        ErrorKind::Conflict
+            if error
+                .message()
+                .ends_with("has pending operations; removal rejected") =>
+        {
+            Failure::new(format!(
+                "'{shown}' has pending operations; removal rejected. Possible actions:\n\
+                 - Check whether what they were to create exists\n\
+                 - Run `pulumi refresh --clear-pending-creates` to drop them, then run `pulumi stack rm`\n\
+                 - Run `pulumi stack rm --force` to override this error"
+            ))
+        }
         _ => error.into(),
     })?;
     if let Some(project) = session.project_of(named).filter(|_| !preserve_config) {

@@ -8,6 +8,7 @@ use crate::{
         Monitor, Registered, Registration, WireStatus,
         failed_call::{FailedCall, unless_panicked},
         in_flight::Flight,
+        parents::provider_package,
         providers::ProviderUse,
         request_error::RequestError,
         traces::{TraceHandle, place_of_use},
@@ -88,6 +89,13 @@ fn request_of(
         let names = inputs.keys().cloned();
         PropertyDependencies::sharing(names, registration.dependencies.clone())
     });
+    let mut providers = registration.providers.clone();
+    let own = &registration.package.provider;
+    if !own.is_empty() {
+        // As the SDKs do: what the component registers has its provider, too.
+        let package = provider_package(own).to_owned();
+        providers.entry(package).or_insert_with(|| own.clone());
+    }
     ConstructRequest {
         monitor: monitor.within(trace).handle(),
         run: Arc::clone(monitor.run_info()),
@@ -97,7 +105,7 @@ fn request_of(
         inputs,
         input_dependencies,
         dependencies: registration.dependencies.clone(),
-        providers: registration.providers.clone(),
+        providers,
         protect: registration.protect,
         delete_before_replace: registration.delete_before_replace,
         retain_on_delete: registration.retain_on_delete,

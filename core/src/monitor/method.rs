@@ -203,15 +203,21 @@ async fn provider_of(shared: &Shared, call: &MethodCall) -> Result<ProviderHandl
         return Ok(shared.providers.configured(&reference)?);
     }
     let mut choice = call.package.clone();
+    let token = TypeToken::from(call.token.as_str());
     if choice.provider.is_empty()
         && let Some(this) = this
     {
         let urn = shared.generator.registered_urn(&this.urn);
         let state = shared.generator.registered_state(&urn);
         let state = state.ok_or_else(|| WireStatus::unknown(format!("unknown resource {}", this.urn)))?;
-        choice.provider = state.provider.to_string();
+        choice.provider = match state.provider.is_empty() {
+            // A component has no provider of its own in the state.
+            true => shared
+                .placement
+                .inherited_provider(Some(&urn), token.asked_package()),
+            false => state.provider.to_string(),
+        };
     }
-    let token = TypeToken::from(call.token.as_str());
     let what = ProviderUse::Token(&call.token);
     shared
         .providers

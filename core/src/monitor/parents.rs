@@ -107,9 +107,12 @@ impl Parents {
         }
     }
 
-    /// Returns the inherited provider of a component for a package.
+    /// Returns the provider that a resource hands down for a package: one of its providers, or its own one.
     pub(super) fn provider_for(&self, parent: &Urn, package: &str) -> Option<String> {
-        self.lock().of.get(parent)?.providers.get(package).cloned()
+        let parents = self.lock();
+        let options = parents.of.get(parent)?;
+        let own = (provider_package(&options.provider) == package).then_some(&options.provider);
+        options.providers.get(package).or(own).cloned()
     }
 
     /// Records the inheritable options of a claimed registration, before its default provider is found; none are kept
@@ -230,7 +233,8 @@ impl Given<'_> {
     }
 }
 
-fn provider_package(reference: &str) -> &str {
+/// Returns the package of a provider by its reference; empty for an empty one.
+pub(super) fn provider_package(reference: &str) -> &str {
     reference
         .split("::")
         .nth(2)

@@ -4,14 +4,10 @@ use rustc_hash::FxHashMap;
 
 use super::options::styled_name;
 use crate::{
-    message::Text,
+    message::{PENDING_CREATIONS_OF_COMMANDS, Text},
     resource::{PendingOperation, PendingOperationKind},
     store::Holder,
 };
-
-/// The advice about interrupted creations for those who run commands.
-const OF_COMMAND: &str = "`pulumi refresh --import-pending-creates` records those that exist, and `pulumi refresh \
-                          --clear-pending-creates` drops the creations of those that do not.";
 
 /// Returns the warning of an update over pending operations; with `forgets_creations`, the update settles all of them.
 pub(super) fn warning(pending: &[PendingOperation], forgets_creations: bool) -> Text {
@@ -119,7 +115,7 @@ fn worded(opening: String, pending: &[PendingOperation], forgets_creations: bool
         text.push_str(
             "\nAn interrupted creation may have created a resource without a record: search for it at its provider. ",
         );
-        let command = format!("{text}{OF_COMMAND}");
+        let command = format!("{text}{PENDING_CREATIONS_OF_COMMANDS}");
         text.push_str(&format!(
             "The stack's {adopt} records one that exists, and {forget} drops the creation of one that does not. A refresh does the same \
              for several of them, with the options {import} and {clear}.",

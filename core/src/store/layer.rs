@@ -109,6 +109,10 @@ impl<L: Layer> Store for Layered<L> {
         self.0.shortens_journals()
     }
 
+    fn has_sidecars(&self) -> bool {
+        self.0.inner().has_sidecars()
+    }
+
     fn rewrite_interval(&self) -> Duration {
         self.0.inner().rewrite_interval()
     }

@@ -4,7 +4,7 @@
 //! its own monotonic clock. Until another one has taken over, a holder that was suspended renews its lease and goes on.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ops::RangeInclusive,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
@@ -89,6 +89,15 @@ impl Record {
         serde_json::from_slice(&object.bytes).ok()
     }
 
+    /// Returns the record of the holder that has released the lease.
+    fn released(&self) -> Self {
+        Self {
+            renewals: self.renewals + 1,
+            is_released: true,
+            ..self.clone()
+        }
+    }
+
     /// The error of another one that wants the lease.
     fn conflict(&self, name: &str) -> Error {
         let operation = self.operation.as_deref().unwrap_or("operation");
@@ -110,6 +119,8 @@ pub(super) struct Leases {
     holder: ProcessIdentity,
     facts: HostFacts,
     held: Arc<Mutex<BTreeMap<String, Arc<Held>>>>,
+    /// The marks of records that may be written although their writes have failed: nothing holds them.
+    abandoned: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl std::fmt::Debug for Leases {
@@ -147,6 +158,7 @@ impl Leases {
             holder: ProcessIdentity::in_system(facts.pid, &facts.system),
             facts: facts.clone(),
             held: Arc::default(),
+            abandoned: Arc::default(),
         }
     }
 
@@ -195,10 +207,14 @@ impl Leases {
             is_released: false,
         };
         let renewed = self.runtime.clock.elapsed();
-        let version = self
+        let written = self
             .records
             .write(name, &record.mark, encoded(&record)?, condition)
-            .await?;
+            .await;
+        let version = match written {
+            Ok(version) => version,
+            Err(error) => self.read_back(name, &record.mark, error).await?,
+        };
         let held = Arc::new(Held {
             name: name.to_owned(),
             mark: record.mark.clone(),
@@ -217,6 +233,52 @@ impl Leases {
         }))
     }
 
+    /// Returns the version of a record that was written although the write has failed: its answer was lost.
+    ///
+    /// # Errors
+    /// The error of the write. A record that may still arrive is released then.
+    async fn read_back(&self, name: &str, mark: &str, error: Error) -> Result<Version> {
+        match self.records.read(name).await {
+            Ok(Some(object)) if Record::of(&object).is_some_and(|record| record.mark == mark) => {
+                Ok(object.version)
+            }
+            Ok(_) if error.kind() == ErrorKind::Conflict => Err(error),
+            _ => {
+                self.abandon(name, mark);
+                Err(error)
+            }
+        }
+    }
+
+    /// Releases a record that nothing holds, as soon as it is found: its holder would seem to be alive as long as this process is.
+    fn abandon(&self, name: &str, mark: &str) {
+        let mut abandoned = self.abandoned.lock().unwrap_or_else(PoisonError::into_inner);
+        abandoned.insert(mark.to_owned());
+        drop(abandoned);
+        let (leases, name, mark) = (self.clone(), name.to_owned(), mark.to_owned());
+        drop(self.runtime.spawner.spawn(async move {
+            for _ in 0..MAX_ATTEMPTS {
+                leases.runtime.clock.wait(leases.length / RENEWALS).await;
+                let Ok(Some(object)) = leases.records.read(&name).await else {
+                    continue;
+                };
+                let own = Record::of(&object).filter(|record| record.mark == mark);
+                let Some(Ok(released)) = own.map(|record| encoded(&record.released())) else {
+                    continue;
+                };
+                let release = leases.records.release(&name, &mark, released, &object.version);
+                if release.await.is_ok() {
+                    return;
+                }
+            }
+        }));
+    }
+
+    fn is_abandoned(&self, record: &Record) -> bool {
+        let abandoned = self.abandoned.lock().unwrap_or_else(PoisonError::into_inner);
+        abandoned.contains(&record.mark)
+    }
+
     /// Observes a lease of another holder. Returns its version once it has expired or was released; `None` when it is gone.
     ///
     /// # Errors
@@ -224,7 +286,7 @@ impl Leases {
     async fn outlasted(&self, name: &str, first: Object) -> Result<Option<Version>> {
         let record = Record::of(&first);
         if let Some(record) = &record {
-            if record.is_released || record.holder.has_ended() {
+            if record.is_released || record.holder.has_ended() || self.is_abandoned(record) {
                 return Ok(Some(first.version));
             }
             // Of a process elsewhere only the renewals are seen.
@@ -420,20 +482,26 @@ impl Leases {
     }
 
     async fn end(&self, held: &Held, state: &State) -> Result<()> {
-        let record = Record {
-            renewals: state.record.renewals + 1,
-            is_released: true,
-            ..state.record.clone()
-        };
-        let released = encoded(&record)?;
-        match self
+        let released = encoded(&state.record.released())?;
+        let release = self
             .records
-            .release(&held.name, &held.mark, released, &state.version)
-            .await
-        {
+            .release(&held.name, &held.mark, released, &state.version);
+        match release.await {
+            Err(error) if error.kind() == ErrorKind::Conflict => {}
+            released => return released,
+        }
+        // The answer to the last renewal may have been lost.
+        let found = self.records.read(&held.name).await?;
+        let own = found.and_then(|object| Some((Record::of(&object)?, object.version)));
+        match own.filter(|(record, _)| record.mark == held.mark && !record.is_released) {
+            Some((record, version)) => {
+                let released = encoded(&record.released())?;
+                self.records
+                    .release(&held.name, &held.mark, released, &version)
+                    .await
+            }
             // The new holder's record stays.
-            Err(error) if error.kind() == ErrorKind::Conflict => Ok(()),
-            released => released,
+            None => Ok(()),
         }
     }
 }

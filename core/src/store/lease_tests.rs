@@ -17,6 +17,8 @@ struct Records {
     is_cut: AtomicBool,
     /// Whether the answer to the next write is lost.
     loses_answer: AtomicBool,
+    /// Whether the connection is cut with that answer.
+    is_cut_with_it: AtomicBool,
     /// Whether a released record stays, as in a bucket.
     keeps_released: AtomicBool,
     /// How many of the next releases fail.
@@ -31,6 +33,7 @@ impl Records {
             store: store.clone(),
             is_cut: AtomicBool::new(false),
             loses_answer: AtomicBool::new(false),
+            is_cut_with_it: AtomicBool::new(false),
             keeps_released: AtomicBool::new(false),
             failing_releases: AtomicUsize::new(0),
             writes: AtomicUsize::new(0),
@@ -57,7 +60,11 @@ impl LeaseRecords for Records {
         self.writes.fetch_add(1, Ordering::SeqCst);
         let written = self.store.put(name, record, condition).await?;
         match self.loses_answer.swap(false, Ordering::SeqCst) {
-            true => Err(Error::new(ErrorKind::Unavailable, "no answer")),
+            true => {
+                let cuts = self.is_cut_with_it.load(Ordering::SeqCst);
+                self.is_cut.fetch_or(cuts, Ordering::SeqCst);
+                Err(Error::new(ErrorKind::Unavailable, "no answer"))
+            }
             false => Ok(written),
         }
     }
@@ -204,6 +211,69 @@ async fn a_renewal_whose_answer_was_lost_is_recognised() {
     runtime.clock.wait(DEFAULT_LENGTH * 3).await;
     assert!(!records.loses_answer.load(Ordering::SeqCst), "an answer was lost");
     assert!(one.check(CHECKPOINT).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_lease_whose_first_answer_was_lost_is_held() {
+    let runtime = runtime();
+    let store = MemoryStore::new(runtime.clone());
+    let ((one, records), (other, _)) = (host(&store, &runtime, "one"), host(&store, &runtime, "other"));
+    records.loses_answer.store(true, Ordering::SeqCst);
+    let guard = one.take(NAME, Some("update")).await.unwrap();
+    assert!(one.check(CHECKPOINT).await.unwrap().is_some());
+    assert!(is_conflict(other.take(NAME, Some("update")).await));
+    guard.release().await;
+}
+
+#[tokio::test]
+async fn a_lease_that_may_have_been_taken_blocks_neither_this_process_nor_this_host() {
+    let runtime = runtime();
+    let store = MemoryStore::new(runtime.clone());
+    let (one, records) = host(&store, &runtime, "one");
+    // Another process of the same host, for which the holder is alive.
+    let (neighbour, _) = host(&store, &runtime, &HostFacts::system().system);
+    for is_own in [true, false] {
+        let mut first = one.clone();
+        first.holder.system.clone_from(&neighbour.holder.system);
+        records.loses_answer.store(true, Ordering::SeqCst);
+        records.is_cut_with_it.store(true, Ordering::SeqCst);
+        let refused = first.take(NAME, Some("update")).await;
+        assert!(refused.is_err_and(|error| error.kind() == ErrorKind::Unavailable));
+        records.is_cut.store(false, Ordering::SeqCst);
+        let begin = runtime.clock.elapsed();
+        if is_own {
+            first.take(NAME, Some("update")).await.unwrap().release().await;
+        } else {
+            assert!(is_conflict(neighbour.take(NAME, Some("update")).await));
+            runtime.clock.wait(DEFAULT_LENGTH).await;
+            neighbour
+                .take(NAME, Some("update"))
+                .await
+                .unwrap()
+                .release()
+                .await;
+        }
+        assert!(runtime.clock.elapsed() - begin <= DEFAULT_LENGTH);
+    }
+}
+
+#[tokio::test]
+async fn a_lease_is_released_although_the_answer_to_its_last_renewal_was_lost() {
+    let runtime = runtime();
+    let store = MemoryStore::new(runtime.clone());
+    let ((one, records), (other, _)) = (host(&store, &runtime, "one"), host(&store, &runtime, "other"));
+    for keeps in [false, true] {
+        records.keeps_released.store(keeps, Ordering::SeqCst);
+        let guard = one.take(NAME, Some("update")).await.unwrap();
+        records.loses_answer.store(true, Ordering::SeqCst);
+        while records.loses_answer.load(Ordering::SeqCst) {
+            runtime.clock.wait(Duration::from_secs(1)).await;
+        }
+        guard.release().await;
+        let begin = runtime.clock.elapsed();
+        other.take(NAME, Some("update")).await.unwrap().release().await;
+        assert_eq!(runtime.clock.elapsed(), begin, "it was released");
+    }
 }
 
 #[tokio::test]

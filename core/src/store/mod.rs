@@ -239,6 +239,11 @@ pub trait Store: Send + Sync + 'static {
         false
     }
 
+    /// Returns whether digests lie beside the objects, where every program that writes an object writes them, too.
+    fn has_sidecars(&self) -> bool {
+        false
+    }
+
     /// Returns the least time between two writes of an object that the engine repeats by itself, as the refreshes of a checkpoint. By
     /// default there is no limit.
     fn rewrite_interval(&self) -> Duration {

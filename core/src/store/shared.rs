@@ -9,6 +9,7 @@ use tokio::sync::OnceCell;
 use super::{
     Condition, HostFacts, LockGuard, LockOwner, Object, ObjectInfo, Store, StoreSettings, Version, changed,
     ends::End,
+    layout,
     lease::{LeaseRecords, Leases},
     not_found,
     numbered::{Removal, is_begun_journal, with_journals},
@@ -102,6 +103,16 @@ impl SharedStore {
         checked.await.map(drop)
     }
 
+    /// Checks the lease before a write or a removal. For objects that no number protects, the record is read: the clock of a host that was
+    /// suspended, or whose lease was broken, does not show that another one has taken over.
+    async fn check_holder(&self, key: &str) -> Result<()> {
+        self.leases.check(key).await?;
+        match key.starts_with(layout::STACKS) || key.starts_with(layout::HISTORY) {
+            true => self.leases.confirm(key).await,
+            false => Ok(()),
+        }
+    }
+
     /// Ends a journal that a host has begun after another one had taken over. One that stays has no steps: the next holder
     /// of the lock sets it aside.
     async fn take_back(&self, key: &str, version: Version) {
@@ -147,7 +158,7 @@ impl Store for SharedStore {
     }
 
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
-        self.leases.check(key).await?;
+        self.check_holder(key).await?;
         let begins_journal = is_begun_journal(key, &bytes);
         let version = self.objects.put(key, bytes, condition).await?;
         if begins_journal && let Err(error) = self.leases.confirm(key).await {
@@ -164,7 +175,7 @@ impl Store for SharedStore {
         condition: Condition,
         kept: &str,
     ) -> Result<Version> {
-        self.leases.check(key).await?;
+        self.check_holder(key).await?;
         if let Condition::Match(expected) = &condition
             && self.objects.version(key).await?.as_ref() != Some(expected)
         {
@@ -179,7 +190,7 @@ impl Store for SharedStore {
     }
 
     async fn delete(&self, key: &str) -> Result<()> {
-        self.leases.check(key).await?;
+        self.check_holder(key).await?;
         self.objects.delete(key).await
     }
 

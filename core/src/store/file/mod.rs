@@ -248,6 +248,10 @@ impl Store for FileStore {
         }
     }
 
+    fn has_sidecars(&self) -> bool {
+        true
+    }
+
     async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
         check_key(name)?;
         let name = name.to_owned();

@@ -165,8 +165,8 @@ impl StackStorage {
         }
         let url = self.store().url();
         let copy = match self.newest_copy().await {
-            // Another program has written both.
-            Ok(Some(copy)) if self.holds(&copy, &bytes).await => return None,
+            // Another program has written both, and no digest.
+            Ok(Some(copy)) if !self.store().has_sidecars() && self.holds(&copy, &bytes).await => return None,
             Ok(Some(copy)) => format!("the newest copy in the history is {url}/{copy}"),
             _ => "the history has no copy of it".to_owned(),
         };
