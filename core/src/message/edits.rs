@@ -34,7 +34,3 @@ pub(crate) fn cannot_encrypt(reason: &str, library: &str) -> Text {
         library,
     )
 }
-
-/// The advice about interrupted creations for those who run commands.
-pub(crate) const PENDING_CREATIONS_OF_COMMANDS: &str = "`pulumi refresh --import-pending-creates` records those that exist, and `pulumi refresh \
-     --clear-pending-creates` drops the creations of those that do not.";

@@ -12,9 +12,7 @@ mod text;
 mod wording;
 
 pub(crate) use catalog::Message;
-pub(crate) use edits::{
-    PENDING_CREATIONS_OF_COMMANDS, cannot_encrypt, needed_record, protected_record, unknown_record,
-};
+pub(crate) use edits::{cannot_encrypt, needed_record, protected_record, unknown_record};
 pub(crate) use import::{PROVIDER_INPUTS_DEPRECATED, numbered_errors, old_copy};
 pub use language::Language;
 pub(crate) use language::{is_snake_case_of, snake_case};

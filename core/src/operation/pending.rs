@@ -4,13 +4,12 @@ use rustc_hash::FxHashMap;
 
 use super::options::styled_name;
 use crate::{
-    message::{PENDING_CREATIONS_OF_COMMANDS, Text},
     resource::{PendingOperation, PendingOperationKind},
     store::Holder,
 };
 
 /// Returns the warning of an update over pending operations; with `forgets_creations`, the update settles all of them.
-pub(super) fn warning(pending: &[PendingOperation], forgets_creations: bool) -> Text {
+pub(super) fn warning(pending: &[PendingOperation], forgets_creations: bool) -> String {
     let opening = format!(
         "Attempting to deploy or update resources with {} pending operations from previous deployment.",
         pending.len()
@@ -20,7 +19,7 @@ pub(super) fn warning(pending: &[PendingOperation], forgets_creations: bool) -> 
 }
 
 /// Returns the note of other operations; with `is_settling`, the operation settles pending ones.
-pub(super) fn note(pending: &[PendingOperation], forgets_creations: bool, is_settling: bool) -> Text {
+pub(super) fn note(pending: &[PendingOperation], forgets_creations: bool, is_settling: bool) -> String {
     let opening = format!(
         "The state has {} pending operations from previous deployment.",
         pending.len()
@@ -85,7 +84,7 @@ fn kind(operation: &PendingOperation) -> String {
     format!("{:?}", operation.kind).to_lowercase()
 }
 
-fn worded(opening: String, pending: &[PendingOperation], forgets_creations: bool, advice: &str) -> Text {
+fn worded(opening: String, pending: &[PendingOperation], forgets_creations: bool, advice: &str) -> String {
     let mut text = opening;
     for (operation, times) in counted(pending) {
         let times = match times {
@@ -112,17 +111,13 @@ fn worded(opening: String, pending: &[PendingOperation], forgets_creations: bool
             "importPendingCreates",
         ]
         .map(styled_name);
-        text.push_str(
-            "\nAn interrupted creation may have created a resource without a record: search for it at its provider. ",
-        );
-        let command = format!("{text}{PENDING_CREATIONS_OF_COMMANDS}");
         text.push_str(&format!(
-            "The stack's {adopt} records one that exists, and {forget} drops the creation of one that does not. A refresh does the same \
-             for several of them, with the options {import} and {clear}.",
+            "\nAn interrupted creation may have created a resource without a record: search for it at its provider. The stack's \
+             {adopt} records one that exists, and {forget} drops the creation of one that does not. A refresh does the same for \
+             several of them, with the options {import} and {clear}.",
         ));
-        return Text::pair(command, text);
     }
-    text.into()
+    text
 }
 
 /// Returns each operation once, in order, with its number of records: one creation can be interrupted in every run.
@@ -163,7 +158,7 @@ mod tests {
             pending(PendingOperationKind::Creating, "b"),
             pending(PendingOperationKind::Creating, "a"),
         ];
-        let text = warning(&twice, false).to_string();
+        let text = warning(&twice, false);
         assert!(text.contains("with 3 pending operations"), "{text}");
         assert_eq!(
             text.matches("::a, interrupted while creating (2 times)").count(),
@@ -180,7 +175,7 @@ mod tests {
             pending(PendingOperationKind::Creating, "a"),
             pending(PendingOperationKind::Updating, "b"),
         ];
-        let text = note(&both, false, true).to_string();
+        let text = note(&both, false, true);
         assert!(
             text.starts_with("The state has 2 pending operations") && text.contains("\nThis refresh records"),
             "{text}"
