@@ -31,13 +31,26 @@ pub(crate) struct DynamicPlace<'a> {
 }
 
 impl DynamicPlace<'_> {
+    /// Returns whether a package is one of these providers.
+    pub(crate) fn is_of(package: &str) -> bool {
+        matches!(package, PYTHON | NODE)
+    }
+
     /// Returns the command that starts the provider with the virtual environment of the project; `None` for other packages, and without
-    /// such an environment. `configured` is the command of the settings.
+    /// such an environment. `configured` is the command of the settings: one that starts no interpreter, a script for instance, is not
+    /// replaced.
     pub(crate) fn own_command(
         &self,
         package: &str,
         configured: Option<&PluginCommand>,
     ) -> Option<PluginCommand> {
+        let is_interpreter = |command: &PluginCommand| {
+            let name = command.program.file_name().unwrap_or_default();
+            name.to_string_lossy().starts_with("python")
+        };
+        if configured.is_some_and(|command| !is_interpreter(command)) {
+            return None;
+        }
         let option = |name: &str| self.options.get(name).and_then(Value::as_str);
         let environment = match (option("virtualenv"), option("toolchain")) {
             _ if package != PYTHON => return None,
@@ -134,6 +147,11 @@ mod tests {
             );
             assert!(own.is_none_or(|command| command.arguments == configured.arguments));
             assert_eq!(place.own_command(NODE, None), None);
+            let script = PluginCommand {
+                program: "/host/serve-python".into(),
+                ..configured.clone()
+            };
+            assert_eq!(place.own_command(PYTHON, Some(&script)), None);
         }
     }
 

@@ -346,6 +346,9 @@ impl ProviderLoader {
 
     /// Finds a plugin with the search settings, and a provider of an SDK also beside the program.
     async fn look_up(&self, spec: &ProviderSpec, context: &PluginContext) -> Result<FoundPlugin> {
+        if !DynamicPlace::is_of(&spec.plugin) {
+            return look_up(&self.parts, &spec.request()).await;
+        }
         let (parts, package) = (Arc::clone(&self.parts), spec.plugin.clone());
         let options = context.environment.runtime_options.clone();
         let folder = context.directory.clone();
