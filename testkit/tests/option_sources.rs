@@ -31,6 +31,10 @@ const NAMED: &[&str] = &[
     // Refuse a program that the operation would not run.
     "destroyProgram",
     "refreshProgram",
+    // The test kit previews what protection would refuse.
+    "ignoreProtect",
+    // A set on an executor decides it for its stacks.
+    "noEvents",
     // Whether listeners and readers of outputs see secrets.
     "showSecrets",
     // In the documentation of plans, of released operations and of installers.

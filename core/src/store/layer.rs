@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{Condition, LockGuard, LockOwner, Md5Digest, Object, ObjectInfo, Store, Version};
+use super::{Condition, LockGuard, LockOwner, LockPurpose, Md5Digest, Object, ObjectInfo, Store, Version};
 use crate::error::Result;
 
 /// What a layer does. The methods are those of [`Store`].
@@ -97,8 +97,8 @@ impl<L: Layer> Store for Layered<L> {
         self.0.inner().lock(name).await
     }
 
-    async fn lock_for(&self, name: &str, operation: &str) -> Result<Box<dyn LockGuard>> {
-        self.0.inner().lock_for(name, operation).await
+    async fn lock_for(&self, name: &str, purpose: LockPurpose<'_>) -> Result<Box<dyn LockGuard>> {
+        self.0.inner().lock_for(name, purpose).await
     }
 
     async fn break_lock(&self, name: &str, owner: &LockOwner) -> Result<bool> {
@@ -115,6 +115,10 @@ impl<L: Layer> Store for Layered<L> {
 
     fn rewrite_interval(&self) -> Duration {
         self.0.inner().rewrite_interval()
+    }
+
+    fn cancellation_interval(&self) -> Duration {
+        self.0.inner().cancellation_interval()
     }
 
     async fn tidy(&self, prefix: &str) {

@@ -28,6 +28,9 @@ pub(super) const LOCKS: &str = ".pulumi/locks/";
 pub(super) const JOURNALS: &str = ".pulumi/journals/";
 pub(super) const JOURNAL_ENDING: &str = ".journal";
 
+/// The prefix of the marks that cancel runs, which only this engine reads.
+pub(super) const RUNS: &str = ".pulumi/runs/";
+
 /// The endings of checkpoints. The first one is written.
 pub(super) const CHECKPOINT_ENDINGS: [&str; 3] = [".json", ".json.gz", ".json.zst"];
 

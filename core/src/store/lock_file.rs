@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Condition, HostFacts, LockGuard, LockOwner, ObjectInfo, StackName, Store,
+    Condition, HostFacts, LockGuard, LockOwner, LockPurpose, ObjectInfo, StackName, Store,
     lock_owner::{Holder, Owner, USERNAME_SUFFIX},
     repeated,
 };
@@ -65,6 +65,7 @@ pub(super) struct ReservedLock {
     name: StackName,
     facts: HostFacts,
     operation: Option<String>,
+    run: Option<String>,
     held: Held,
 }
 
@@ -78,11 +79,11 @@ impl ReservedLock {
         name: &StackName,
         facts: &HostFacts,
         runtime: &Runtime,
-        operation: Option<&str>,
+        purpose: Option<LockPurpose<'_>>,
     ) -> Result<Self> {
         let qualified = name.qualified();
-        let locking = match operation {
-            Some(operation) => store.lock_for(&qualified, operation).await,
+        let locking = match purpose {
+            Some(purpose) => store.lock_for(&qualified, purpose).await,
             None => store.lock(&qualified).await,
         };
         let guard = match locking {
@@ -112,7 +113,8 @@ impl ReservedLock {
         Ok(Self {
             name: name.clone(),
             facts: facts.clone(),
-            operation: operation.map(str::to_owned),
+            operation: purpose.map(|purpose| purpose.operation.to_owned()),
+            run: purpose.and_then(|purpose| purpose.run).map(str::to_owned),
             held: Held {
                 store: Arc::clone(store),
                 key: format!("{}{}.json", name.locks(), runtime.random.uuid()),
@@ -120,6 +122,11 @@ impl ReservedLock {
                 guard,
             },
         })
+    }
+
+    /// Returns whether conditional writes of former holders may still arrive, which would succeed unless the object has changed.
+    pub(super) fn is_unfenced(&self) -> bool {
+        self.held.guard.is_unfenced()
     }
 
     /// Locks the stack against the reference engine, too.
@@ -131,6 +138,7 @@ impl ReservedLock {
             name,
             facts,
             operation,
+            run,
             held,
         } = self;
         let (store, key) = (Arc::clone(&held.store), held.key.clone());
@@ -141,6 +149,7 @@ impl ReservedLock {
             timestamp: held.runtime.clock.now(),
             system: Some(facts.system.clone()),
             operation,
+            run,
         };
         let text = serde_json::to_vec(&owner)
             .map_err(|error| Error::internal(format!("writing a lock: {error}")))?;
@@ -217,6 +226,13 @@ pub(super) async fn holder(
     let owners = others.0.iter().filter_map(|(_, owner)| owner.as_ref());
     let holders = owners.filter_map(|owner| owner.holder(facts));
     Ok(holders.max_by_key(|holder| holder.is_alive))
+}
+
+/// Returns whether a lock file of the stack names a run.
+pub(super) async fn is_held_by(store: &Arc<dyn Store>, name: &StackName, run: &str) -> Result<bool> {
+    let others = Others::read(store, name, "").await?;
+    let mut owners = others.0.iter().filter_map(|(_, owner)| owner.as_ref());
+    Ok(owners.any(|owner| owner.run.as_deref() == Some(run)))
 }
 
 /// Removes the lock files of an owner, and returns their number.

@@ -23,6 +23,9 @@ pub(super) struct Owner {
     /// The operation: `update`, `refresh`, `destroy`, `import`, `removal`. Likewise only in this engine's locks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) operation: Option<String>,
+    /// The id of the operation's run. Likewise only in this engine's locks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) run: Option<String>,
 }
 
 impl Owner {
@@ -242,6 +245,7 @@ mod tests {
             timestamp: "2026-01-02T03:04:05Z".parse().unwrap(),
             system: system.map(str::to_owned),
             operation: operation.map(str::to_owned),
+            run: None,
         };
         let holder = owner.holder(&facts)?;
         Some((holder.text, holder.is_alive))

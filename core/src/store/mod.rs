@@ -23,6 +23,7 @@ mod open;
 mod pace;
 mod postgres;
 mod probe;
+mod run_mark;
 mod sealed;
 mod session;
 mod shared;
@@ -51,6 +52,7 @@ pub(crate) use lock_owner::Holder;
 pub use lock_owner::{LockHolder, LockOwner};
 pub use memory::MemoryStore;
 pub use open::{open, open_with};
+pub(crate) use run_mark::{check_run, forget_cancellation, request_cancellation, requested_cancellation};
 pub use sealed::encrypted;
 pub(crate) use session::{
     HistoryRecord, LoadedStack, Refreshing, Replaced, Replacement, StackSession, forget_pending,
@@ -73,6 +75,9 @@ pub type Version = Arc<str>;
 /// How long an answer is awaited: of the server of a bucket, to a checkpoint of several hundred megabytes for instance, and of a store of
 /// the host.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// How often an operation asks a store without leases whether its run was cancelled.
+const CANCELLATION_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The MD5 digest of an object's content, as the reference engine's stores record it.
 pub type Md5Digest = [u8; 16];
@@ -220,7 +225,7 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     /// Those of [`Self::lock`].
-    async fn lock_for(&self, name: &str, _operation: &str) -> Result<Box<dyn LockGuard>> {
+    async fn lock_for(&self, name: &str, _purpose: LockPurpose<'_>) -> Result<Box<dyn LockGuard>> {
         self.lock(name).await
     }
 
@@ -250,9 +255,32 @@ pub trait Store: Send + Sync + 'static {
         Duration::ZERO
     }
 
+    /// Returns how often an operation asks whether its run was cancelled: where locks are leases, as often as these are renewed.
+    fn cancellation_interval(&self) -> Duration {
+        CANCELLATION_INTERVAL
+    }
+
     /// Removes empty folders below `prefix`, `a/b/` for instance. Folders that cannot be removed stay. Does nothing by
     /// default.
     async fn tidy(&self, _prefix: &str) {}
+}
+
+/// What a lock is taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockPurpose<'name> {
+    /// The operation, `update` for instance, which conflicts of others name.
+    pub operation: &'name str,
+    /// The id of its run, where it has one.
+    pub run: Option<&'name str>,
+}
+
+impl<'name> LockPurpose<'name> {
+    /// Returns the purpose of an operation without the id of a run.
+    #[must_use]
+    pub const fn of(operation: &'name str) -> Self {
+        let run = None;
+        Self { operation, run }
+    }
 }
 
 /// A held lock, released on drop.
@@ -263,6 +291,11 @@ pub trait LockGuard: Send + Sync {
 
     /// Returns whether all former holders have lost the lock, even those that may still run. Their lock files are without meaning then.
     fn replaces_holders(&self) -> bool {
+        false
+    }
+
+    /// Returns whether conditional writes of former holders may still arrive, which would succeed unless the object has changed.
+    fn is_unfenced(&self) -> bool {
         false
     }
 

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use tokio::sync::OnceCell;
 
 use super::{
-    Condition, HostFacts, LockGuard, LockOwner, Object, ObjectInfo, Store, StoreSettings, Version, changed,
+    Condition, HostFacts, LockGuard, LockOwner, LockPurpose, Object, ObjectInfo, Store, StoreSettings,
+    Version, changed,
     ends::End,
     layout,
     lease::{LeaseRecords, Leases},
@@ -113,6 +114,16 @@ impl SharedStore {
         }
     }
 
+    /// Writes an object, and notes for a checkpoint whether the write may still arrive when the lease is released.
+    async fn put_noted(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        let Some(former) = self.leases.expect_written(key) else {
+            return self.objects.put(key, bytes, condition).await;
+        };
+        let written = self.objects.put(key, bytes, condition.clone()).await;
+        self.leases.note_written(key, &condition, &written, former);
+        written
+    }
+
     /// Ends a journal that a host has begun after another one had taken over. One that stays has no steps: the next holder
     /// of the lock sets it aside.
     async fn take_back(&self, key: &str, version: Version) {
@@ -160,7 +171,7 @@ impl Store for SharedStore {
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
         self.check_holder(key).await?;
         let begins_journal = is_begun_journal(key, &bytes);
-        let version = self.objects.put(key, bytes, condition).await?;
+        let version = self.put_noted(key, bytes, condition).await?;
         if begins_journal && let Err(error) = self.leases.confirm(key).await {
             self.take_back(key, version).await;
             return Err(error);
@@ -182,7 +193,7 @@ impl Store for SharedStore {
             return Err(changed(key));
         }
         self.objects.copy(key, kept).await?;
-        self.objects.put(key, bytes, condition).await
+        self.put_noted(key, bytes, condition).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
@@ -208,9 +219,13 @@ impl Store for SharedStore {
         self.leases.take(name, None).await
     }
 
-    async fn lock_for(&self, name: &str, operation: &str) -> Result<Box<dyn LockGuard>> {
+    fn cancellation_interval(&self) -> Duration {
+        self.leases.interval()
+    }
+
+    async fn lock_for(&self, name: &str, purpose: LockPurpose<'_>) -> Result<Box<dyn LockGuard>> {
         self.check_conditions().await?;
-        self.leases.take(name, Some(operation)).await
+        self.leases.take(name, Some(purpose)).await
     }
 
     async fn break_lock(&self, name: &str, owner: &LockOwner) -> Result<bool> {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures::future::join_all;
 use stackwright::{
     Error, ErrorKind,
-    store::{Condition, FileStore, MemoryStore, Store},
+    store::{Condition, Credentials, FileStore, MemoryStore, Store},
 };
 use stackwright_testkit::{server::FakeBucket, wait::Within as _};
 
@@ -226,6 +226,14 @@ async fn the_folder_store_fulfils_the_contract() {
 async fn s3_fulfils_the_contract() {
     if let Some(store) = places::s3("contract/of all").await {
         fulfils(store).await;
+    }
+}
+
+#[tokio::test]
+async fn minio_fulfils_the_contract() {
+    if let Some(minio) = places::minio().await {
+        let credentials = Credentials::Given(places::aws_keys());
+        fulfils(places::open(&minio.url("contract/of all"), &credentials)).await;
     }
 }
 

@@ -12,6 +12,7 @@ mod buckets;
 mod contract;
 mod database;
 mod edits;
+mod hosts;
 mod keys;
 mod operations;
 mod places;

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use object_store::{
+    aws::{AwsAuthorizer, AwsCredential},
     azure::{AzureAccessKey, AzureAuthorizer, AzureCredential},
     client::{HttpClient, HttpRequest},
 };
@@ -10,7 +11,7 @@ use stackwright::{
     runtime::Runtime,
     store::{Credential, Credentials, Store, open_with},
 };
-use stackwright_testkit::server::{Azurite, FakeBucket, Missing, Moto, Postgres};
+use stackwright_testkit::server::{Azurite, FakeBucket, Minio, Missing, Moto, Postgres};
 use tokio::sync::OnceCell;
 
 /// A server that is started once; the reason why not is reported once.
@@ -31,6 +32,7 @@ impl<T> Shared<T> {
 
 static POSTGRES: Shared<Postgres> = Shared(OnceCell::const_new(), "PostgreSQL");
 static MOTO: Shared<Moto> = Shared(OnceCell::const_new(), "S3");
+static MINIO: Shared<Minio> = Shared(OnceCell::const_new(), "MinIO");
 static AZURITE: Shared<Azurite> = Shared(OnceCell::const_new(), "Azure");
 
 pub(crate) async fn postgres() -> Option<&'static Postgres> {
@@ -39,6 +41,30 @@ pub(crate) async fn postgres() -> Option<&'static Postgres> {
 
 pub(crate) async fn moto() -> Option<&'static Moto> {
     MOTO.get(Moto::start()).await
+}
+
+pub(crate) async fn minio() -> Option<&'static Minio> {
+    MINIO
+        .get(async {
+            let minio = Minio::start(ACCESS_KEY, SECRET_KEY).await?;
+            create_bucket(&minio).await;
+            Ok(minio)
+        })
+        .await
+}
+
+async fn create_bucket(minio: &Minio) {
+    let credential = AwsCredential {
+        key_id: ACCESS_KEY.to_owned(),
+        secret_key: SECRET_KEY.to_owned(),
+        token: None,
+    };
+    let mut request = creation(format!("http://{}/state", minio.address()));
+    let authorizer = AwsAuthorizer::new(&credential, "s3", Minio::REGION);
+    authorizer
+        .try_authorize(&mut request, None)
+        .expect("the request is signed");
+    create(request).await;
 }
 
 pub(crate) async fn azurite() -> Option<&'static Azurite> {
@@ -54,16 +80,23 @@ pub(crate) async fn azurite() -> Option<&'static Azurite> {
 async fn create_container(azurite: &Azurite) {
     let (account, key) = Azurite::account();
     let credential = AzureCredential::AccessKey(AzureAccessKey::try_new(key).unwrap());
-    let (mut parts, body) = HttpRequest::new(bytes::Bytes::new().into()).into_parts();
-    parts.method = reqwest::Method::PUT;
-    parts.uri = format!("{}/state?restype=container", azurite.endpoint())
-        .parse()
-        .unwrap();
-    parts.headers.insert("content-length", 0.into());
-    let mut request = HttpRequest::from_parts(parts, body);
+    let mut request = creation(format!("{}/state?restype=container", azurite.endpoint()));
     AzureAuthorizer::new(&credential, account)
         .try_authorize(&mut request)
         .unwrap();
+    create(request).await;
+}
+
+/// Returns the request that creates what the URL names, which must be signed.
+fn creation(url: String) -> HttpRequest {
+    let (mut parts, body) = HttpRequest::new(bytes::Bytes::new().into()).into_parts();
+    parts.method = reqwest::Method::PUT;
+    parts.uri = url.parse().unwrap();
+    parts.headers.insert("content-length", 0.into());
+    HttpRequest::from_parts(parts, body)
+}
+
+async fn create(request: HttpRequest) {
     let client = HttpClient::new(plain_client());
     let created = client.execute(request).await.unwrap();
     assert!(created.status().is_success(), "{}", created.status());
@@ -100,10 +133,14 @@ pub(crate) fn environment(variables: &[(&str, &str)]) -> Credentials {
     Credentials::Environment(Arc::new(variables.collect::<BTreeMap<_, _>>()))
 }
 
+/// The keys of the servers of S3. Moto checks none.
+const ACCESS_KEY: &str = "AKIATEST";
+const SECRET_KEY: &str = "secret/key+of=moto";
+
 pub(crate) fn aws_keys() -> Credential {
     Credential::AwsKeys {
-        access_key_id: "AKIATEST".to_owned(),
-        secret_access_key: "secret/key+of=moto".to_owned(),
+        access_key_id: ACCESS_KEY.to_owned(),
+        secret_access_key: SECRET_KEY.to_owned(),
         session_token: None,
     }
 }
@@ -115,8 +152,11 @@ pub(crate) async fn s3(prefix: &str) -> Option<Arc<dyn Store>> {
 
 pub(crate) async fn azure(prefix: &str) -> Option<Arc<dyn Store>> {
     let azurite = azurite().await?;
-    let key = Credential::AzureAccountKey(Azurite::account().1.to_owned());
-    Some(open(&azurite.url(prefix), &Credentials::Given(key)))
+    Some(open(&azurite.url(prefix), &Credentials::Given(azure_key())))
+}
+
+pub(crate) fn azure_key() -> Credential {
+    Credential::AzureAccountKey(Azurite::account().1.to_owned())
 }
 
 pub(crate) async fn database(table: &str) -> Option<Arc<dyn Store>> {

@@ -5,11 +5,13 @@
 mod azurite;
 mod bucket;
 mod guard;
+mod minio;
 mod moto;
 mod postgres;
 
 pub use azurite::Azurite;
 pub use bucket::{FakeBucket, Fault, HeldWrite};
+pub use minio::Minio;
 pub use moto::Moto;
 pub use postgres::Postgres;
 

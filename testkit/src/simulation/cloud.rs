@@ -28,6 +28,7 @@ impl Cloud {
     async fn call<T: Send>(&self, what: &str, effect: impl FnOnce() -> T + Send) -> ProviderResult<T> {
         let (world, host) = (&self.world, &self.host);
         let number = host.count();
+        world.state().step(host.pid);
         world.note(format_args!("host {} call {number}: {what}", host.pid));
         world.wait_up_to(MAX_DURATION).await;
         host.passes(world, number, Moment::Before).await;

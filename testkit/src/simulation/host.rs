@@ -3,12 +3,13 @@
 use std::{
     sync::{
         Arc, Mutex, OnceLock, PoisonError, Weak,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use async_trait::async_trait;
+use jiff::SignedDuration;
 use stackwright::{
     runtime::{Clock, Timestamp},
     store::{HostFacts, ProcessState, Processes},
@@ -27,6 +28,8 @@ pub(super) const LEASE: Duration = Duration::from_secs(30);
 const MAX_CALLS: u64 = 50;
 /// The longest time that a host is frozen.
 const MAX_FREEZE: u64 = 200;
+/// How far a wall clock jumps at most, in seconds.
+const MAX_JUMP: u64 = 100_000;
 /// The longest time for which a disk is full, in writes.
 const MAX_FULL: u64 = 8;
 
@@ -44,8 +47,12 @@ pub(super) enum Moment {
 pub(super) struct Troubles {
     pub(super) death: Option<(u64, Moment)>,
     pub(super) freeze: Option<(u64, Moment, Duration)>,
+    /// Whether it freezes within its first write of the checkpoint instead.
+    pub(super) freezes_at_checkpoint: bool,
     /// Whether its clock stands still while it is frozen, as that of a suspended machine.
     pub(super) stops_clock: bool,
+    /// At which call its wall clock jumps, and how far, in seconds.
+    pub(super) jump: Option<(u64, i64)>,
     /// The first and the last write for which the disk is full.
     pub(super) full: Option<(u64, u64)>,
     /// Whether single writes fail, and replies are lost.
@@ -62,6 +69,12 @@ fn moment(world: &World) -> Moment {
     }
 }
 
+/// Returns how far a wall clock jumps, forwards or back.
+pub(super) fn jump(world: &World) -> i64 {
+    let seconds = i64::try_from(world.roll(MAX_JUMP)).unwrap_or_default();
+    if world.is_hit(2) { -seconds } else { seconds }
+}
+
 impl Troubles {
     pub(super) fn drawn(world: &World) -> Self {
         let death = (!world.is_hit(3)).then(|| (1 + world.roll(MAX_CALLS), moment(world)));
@@ -76,7 +89,9 @@ impl Troubles {
         Self {
             death,
             freeze,
+            freezes_at_checkpoint: world.is_hit(2),
             stops_clock: world.is_hit(2),
+            jump: world.is_hit(3).then(|| (1 + world.roll(MAX_CALLS), jump(world))),
             full,
             has_noise: world.is_hit(3),
             has_failures: world.is_hit(2),
@@ -93,6 +108,8 @@ pub(super) struct Host {
     /// Whether another host has taken its lock over.
     pub(super) is_superseded: AtomicBool,
     calls: AtomicU64,
+    /// How far its wall clock is off, in seconds.
+    offset: AtomicI64,
     /// Since when, and until when it is frozen.
     frozen: Mutex<Option<(Duration, Duration)>>,
     /// Since when, and until when it was frozen.
@@ -117,7 +134,10 @@ impl HostClock {
 #[async_trait]
 impl Clock for HostClock {
     fn now(&self) -> Timestamp {
-        self.clock.now()
+        let host = self.host.upgrade();
+        let offset = host.map_or(0, |host| host.offset.load(Ordering::SeqCst));
+        let now = self.clock.now();
+        now.checked_add(SignedDuration::from_secs(offset)).unwrap_or(now)
     }
 
     fn elapsed(&self) -> Duration {
@@ -143,6 +163,7 @@ impl Host {
             is_dead: AtomicBool::new(false),
             is_superseded: AtomicBool::new(false),
             calls: AtomicU64::new(0),
+            offset: AtomicI64::new(0),
             frozen: Mutex::default(),
             freeze: OnceLock::new(),
         });
@@ -180,6 +201,11 @@ impl Host {
 
     /// Lets a host die or freeze if that is to happen at this moment of the call.
     pub(super) async fn passes(&self, world: &World, number: u64, at: Moment) {
+        if let Some((call, seconds)) = self.troubles.jump
+            && call == number
+        {
+            self.offset.store(seconds, Ordering::SeqCst);
+        }
         if self.troubles.death == Some((number, at)) {
             world.note(format_args!("host {} dies", self.pid));
             self.exit();
@@ -187,13 +213,29 @@ impl Host {
         }
         if let Some((call, moment, length)) = self.troubles.freeze
             && (call, moment) == (number, at)
+            && !self.troubles.freezes_at_checkpoint
         {
-            let now = world.clock.elapsed();
-            world.note(format_args!("host {} freezes for {length:?}", self.pid));
-            *self.frozen.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, now + length));
-            self.freeze.get_or_init(|| (now, now + length));
+            self.freeze(world, length);
         }
         self.goes_on(world).await;
+    }
+
+    /// Lets a host freeze that is to freeze when it writes the checkpoint.
+    pub(super) async fn writes_checkpoint(&self, world: &World) {
+        if let Some((_, _, length)) = self.troubles.freeze
+            && self.troubles.freezes_at_checkpoint
+            && self.freeze.get().is_none()
+        {
+            self.freeze(world, length);
+        }
+        self.goes_on(world).await;
+    }
+
+    fn freeze(&self, world: &World, length: Duration) {
+        let now = world.clock.elapsed();
+        world.note(format_args!("host {} freezes for {length:?}", self.pid));
+        *self.frozen.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, now + length));
+        self.freeze.get_or_init(|| (now, now + length));
     }
 
     /// Waits while the host is frozen. Never returns in a dead one.

@@ -1,7 +1,7 @@
 //! The simulation: operations of several hosts on one stack, with crashes, faults and delays that a seed determines.
 //!
 //! A run has one thread, virtual time and no other source of randomness than its seed, so that equal seeds give equal traces.
-//! In rounds, up to three hosts run operations at the same time. Each dies, freezes or fails as its troubles state, and others go on. The
+//! In rounds, up to three hosts run operations and edits at the same time, change the key of the secrets, or remove the stack. Each dies, freezes or fails as its troubles state, and others go on. The
 //! state is read after every few writes. At the end a host without troubles resolves what is pending, and must converge.
 //!
 //! The seed determines where the state is: in a store whose locks end with their processes, in one whose locks are taken over when they
@@ -10,7 +10,10 @@
 
 mod clock;
 mod cloud;
+mod edits;
 mod host;
+mod objects;
+mod secrets;
 mod store;
 mod world;
 
@@ -23,18 +26,22 @@ use stackwright::{
     operation::{OperationKind, OperationOptions},
     program::{Program, from_fn},
     property::PropertyValue,
-    runtime::Clock as _,
-    secrets::Base64Provider,
-    state::Snapshot,
+    runtime::{Clock as _, Runtime},
+    state::{
+        Snapshot,
+        edit::{Selection, StateEdit},
+    },
     store::Store,
 };
 
 use self::{
     clock::simulated,
     cloud::Cloud,
-    host::{Host, Troubles, facts},
-    store::{store_of, store_of_reader},
-    world::{World, pending_names},
+    edits::{THING, change, read_history},
+    host::{Host, HostClock, Troubles, facts, jump},
+    secrets::keys,
+    store::{MAX_DELAY, store_of, store_of_reader},
+    world::{Fence, World, pending_names},
 };
 
 const STACK: &str = "shop/dev";
@@ -51,8 +58,6 @@ const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(5);
 const DEADLINE: Duration = Duration::from_secs(100_000);
 /// The longest time before a host begins, and before it tries again.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
-/// How far the wall clock jumps at most, in seconds.
-const MAX_JUMP: u64 = 100_000;
 /// The number of attempts of the last host to import or drop what is pending.
 const RESOLUTIONS: usize = 8;
 
@@ -68,19 +73,26 @@ pub struct Outcome {
 /// Runs the simulation of a seed.
 #[must_use]
 pub fn run(seed: u64) -> Outcome {
-    run_with(seed, false)
+    run_with(seed, Fence::Works)
 }
 
 /// Runs the simulation of a seed whose bucket ignores the conditions of writes, so that nothing keeps a host from writing that was taken
 /// over: the failures that the simulation must find.
 #[must_use]
 pub fn run_unfenced(seed: u64) -> Outcome {
-    run_with(seed, true)
+    run_with(seed, Fence::IgnoresConditions)
 }
 
-fn run_with(seed: u64, is_unfenced: bool) -> Outcome {
+/// Runs the simulation of a seed whose bucket leaves the checkpoint as it is when a host takes a lease over, so that a write of the former
+/// holder may still succeed: the failures that the simulation must find.
+#[must_use]
+pub fn run_unchanged(seed: u64) -> Outcome {
+    run_with(seed, Fence::LeavesCheckpoint)
+}
+
+fn run_with(seed: u64, fence: Fence) -> Outcome {
     let outcome = simulated(seed, |runtime, clock| async move {
-        let world = Arc::new(World::new(seed, is_unfenced, runtime, clock));
+        let world = Arc::new(World::new(seed, fence, runtime, clock));
         let played = async {
             if let Err(error) = play(&world).await {
                 world.fail(format!("{error}"));
@@ -108,10 +120,14 @@ fn engine(world: &Arc<World>, host: &Arc<Host>, store: Arc<dyn Store>) -> Result
         host: Arc::clone(host),
         world: Arc::clone(world),
     };
+    let runtime = Runtime {
+        clock: Arc::new(HostClock::new(world, host)),
+        ..world.runtime.clone()
+    };
     Engine::builder(world.runtime.spawner.handle().clone())
-        .runtime(world.runtime.clone())
+        .secrets(keys(0, &runtime)?)
+        .runtime(runtime)
         .store(store)
-        .secrets(Arc::new(Base64Provider))
         .provider("things", Arc::new(cloud))
         .host_facts(facts(host.pid, world))
         .checkpoint_interval(Some(CHECKPOINT_INTERVAL))
@@ -131,11 +147,12 @@ async fn play(world: &Arc<World>) -> Result<()> {
         }
         join_all(hosts.iter().map(|host| live(world, host))).await;
         if world.is_hit(3) {
-            let jump = i64::try_from(world.roll(MAX_JUMP)).unwrap_or_default();
-            world.clock.jump(if world.is_hit(2) { -jump } else { jump });
+            world.clock.jump(jump(world));
         }
         world.observe("after a round").await;
     }
+    // What no host waits for any more arrives before.
+    world.clock.wait(MAX_DELAY).await;
     converge(world, pid + 1).await
 }
 
@@ -161,12 +178,16 @@ async fn live(world: &Arc<World>, host: &Arc<Host>) {
 }
 
 async fn operate(world: &Arc<World>, host: &Arc<Host>) -> Result<()> {
-    let kind = match world.roll(6) {
-        0 => OperationKind::Refresh,
-        1 => OperationKind::Destroy,
-        _ => OperationKind::Update,
+    let kind = match world.roll(9) {
+        0 => Some(OperationKind::Refresh),
+        1 => Some(OperationKind::Destroy),
+        2..=4 => None,
+        _ => Some(OperationKind::Update),
     };
     let stack = open(world, host).await?;
+    let Some(kind) = kind else {
+        return edit(world, host, &stack).await;
+    };
     let names: Vec<u64> = (0..NAMES).filter(|_| !world.is_hit(4)).collect();
     let program = (kind == OperationKind::Update).then(|| program(names, world.roll(3)));
     for _ in 1..ATTEMPTS {
@@ -180,10 +201,29 @@ async fn operate(world: &Arc<World>, host: &Arc<Host>) -> Result<()> {
         .map(drop)
 }
 
+/// Performs a change of the state, again while another host holds the stack.
+async fn edit(world: &Arc<World>, host: &Arc<Host>, stack: &Stack) -> Result<()> {
+    for _ in 1..ATTEMPTS {
+        match change(world, host, stack).await {
+            Err(error) if error.kind() == ErrorKind::Conflict => world.wait_up_to(MAX_PAUSE).await,
+            changed => return changed,
+        }
+    }
+    change(world, host, stack).await
+}
+
 async fn open(world: &Arc<World>, host: &Arc<Host>) -> Result<Stack> {
-    engine(world, host, store_of(world, host)?)?
-        .stack(STACK, StackSettings::default())
-        .await
+    let engine = engine(world, host, store_of(world, host)?)?;
+    // A host that finds no stack creates it again.
+    let is_removed = world.state().is_removed;
+    match is_removed {
+        true => {
+            engine
+                .create_or_select_stack(STACK, StackSettings::default())
+                .await
+        }
+        false => engine.stack(STACK, StackSettings::default()).await,
+    }
 }
 
 async fn perform(
@@ -211,7 +251,7 @@ fn program(names: Vec<u64>, value: u64) -> Arc<dyn Program> {
                     _ => value,
                 };
                 context.monitor.register(Registration {
-                    resource_type: "things:index:Thing".into(),
+                    resource_type: THING.into(),
                     name: format!("thing{name}"),
                     custom: true,
                     inputs: [("value", value)].into_iter().collect(),
@@ -232,7 +272,11 @@ fn importable(world: &World, snapshot: &Snapshot) -> BTreeMap<String, String> {
     for pending in &snapshot.pending_operations {
         let urn = &pending.resource.urn;
         let is_recorded = snapshot.resources.iter().any(|record| record.urn == *urn);
-        let thing = state.things.iter().find(|(_, name)| name.as_str() == urn.name());
+        let mut things = state.things.iter();
+        let thing = things.find(|(id, name)| {
+            let mut records = snapshot.resources.iter();
+            name.as_str() == urn.name() && !records.any(|record| record.id.as_str() == id.as_str())
+        });
         let provider = pending.resource.provider.as_str();
         let mut records = snapshot.resources.iter();
         let has_provider = records.any(|record| format!("{}::{}", record.urn, record.id) == provider);
@@ -243,10 +287,28 @@ fn importable(world: &World, snapshot: &Snapshot) -> BTreeMap<String, String> {
     found
 }
 
+/// Forgets the pending operations of things whose records were removed: where the URN has the record of another thing, they stay pending.
+async fn forget_removed(world: &World, stack: &Stack) -> Result<()> {
+    for entry in stack.pending().await? {
+        let id = entry.operation.resource.id.as_str();
+        let is_removed = world.state().is_excused(id);
+        if is_removed {
+            stack.forget_pending(&entry.id, false).await?;
+        }
+    }
+    Ok(())
+}
+
 /// Resolves what is pending, and brings everything to its last state.
 async fn converge(world: &Arc<World>, pid: u32) -> Result<()> {
     let host = Host::new(pid, world, Troubles::default());
     let stack = open(world, &host).await?;
+    // A host may have protected what the last update deletes.
+    let all = Selection {
+        all: true,
+        ..Selection::default()
+    };
+    stack.edit(&StateEdit::Unprotect(all), false).await?;
     let whole = || Some(program((0..NAMES).collect(), 9));
     for _ in 0..RESOLUTIONS {
         let Some(snapshot) = world.observe("at the end").await else {
@@ -266,11 +328,19 @@ async fn converge(world: &Arc<World>, pid: u32) -> Result<()> {
             break;
         }
     }
+    forget_removed(world, &stack).await?;
     let Some(snapshot) = world.observe("after the last update").await else {
         return Ok(());
     };
     if !snapshot.pending_operations.is_empty() {
-        world.fail("operations are still pending after the last update".to_owned());
+        let pending = snapshot.pending_operations.iter();
+        let names: Vec<String> = pending
+            .map(|pending| format!("{:?} {}", pending.kind, pending.resource.urn.name()))
+            .collect();
+        world.fail(format!(
+            "still pending after the last update: {}",
+            names.join(", ")
+        ));
     }
     for number in 0..NAMES {
         let name = format!("thing{number}");
@@ -295,6 +365,7 @@ async fn converge(world: &Arc<World>, pid: u32) -> Result<()> {
             (record, _) => world.fail(format!("{name} does not exist after the last update: {record:?}")),
         }
     }
+    read_history(world, &stack).await?;
     let left = store_of_reader(world)?.list(".pulumi/journals/").await?;
     if left.iter().any(|object| object.key.ends_with(".journal")) {
         world.fail("a journal was left after the last update".to_owned());

@@ -20,22 +20,26 @@ use stackwright::{
 
 use super::{
     host::{Host, HostClock, LEASE, Moment, facts},
-    world::{Kind, World},
+    objects,
+    world::{Fence, Kind, World},
 };
 
 /// The longest time that a write takes.
 const MAX_LATENCY: Duration = Duration::from_millis(50);
+/// The longest time after which a write arrives that its host no longer waits for: other hosts go on before.
+pub(super) const MAX_DELAY: Duration = Duration::from_secs(150);
 /// One of so many writes fails in each way, where there is noise.
 const NOISE: u64 = 40;
 /// After one of so many writes the state is read.
 const OBSERVED: u64 = 3;
 
 /// A write, which can be done again.
-enum Write<'a> {
-    Put(&'a str, Bytes, Condition),
-    Append(&'a str, Bytes, Condition),
-    Delete(&'a str),
-    Copy(&'a str, &'a str),
+#[derive(Clone)]
+enum Write {
+    Put(String, Bytes, Condition),
+    Append(String, Bytes, Condition),
+    Delete(String),
+    Copy(String, String),
 }
 
 pub(super) struct SimulatedStore {
@@ -112,7 +116,7 @@ fn over(
     let settings = StoreSettings {
         lease: LEASE,
         // Otherwise the probe would find that the fence is broken.
-        allow_unfenced: world.is_unfenced,
+        allow_unfenced: world.is_unfenced(),
         ..StoreSettings::default()
     };
     shared(objects, &settings, runtime, &facts(pid, world))
@@ -128,11 +132,11 @@ impl Objects for Plain {
     }
 
     async fn get(&self, key: &str) -> Result<Option<Object>> {
-        self.0.get(key).await
+        objects::get(&self.0, key).await
     }
 
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
-        self.0.put(key, bytes, condition).await
+        objects::put(&self.0, key, bytes, condition).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
@@ -150,7 +154,7 @@ struct Bucket(SimulatedStore);
 impl Bucket {
     /// Without a fence all versions are the same, and no condition is checked.
     fn shown(&self, version: Version) -> Version {
-        match self.0.world.is_unfenced {
+        match self.0.world.is_unfenced() {
             true => "0".into(),
             false => version,
         }
@@ -172,13 +176,12 @@ impl Objects for Bucket {
     }
 
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
-        let condition = match self.0.world.is_unfenced {
+        let condition = match self.0.world.is_unfenced() {
             true => Condition::Any,
             false => condition,
         };
         // An operation knows what was pending when it took the lease, and what its predecessor had written before it began a journal.
-        let is_lease = key.starts_with(LEASES) && key.ends_with(LEASE_ENDING);
-        let begins = (is_lease && is_first(&bytes)) || key.ends_with(JOURNAL_ENDING);
+        let begins = (is_lease(key) && is_first(&bytes)) || key.ends_with(JOURNAL_ENDING);
         let version = self.0.put(key, bytes, condition).await?;
         if begins {
             self.0.world.warn(self.0.host.pid).await;
@@ -206,6 +209,21 @@ const JOURNAL_ENDING: &str = ".journal";
 const LEASES: &str = ".pulumi/leases/";
 const LEASE_ENDING: &str = ".json";
 
+/// The key of the checkpoint.
+const CHECKPOINT: &str = ".pulumi/stacks/shop/dev.json";
+
+fn is_lease(key: &str) -> bool {
+    key.starts_with(LEASES) && key.ends_with(LEASE_ENDING)
+}
+
+fn is_checkpoint(key: &str) -> bool {
+    key == CHECKPOINT
+}
+
+fn removes_checkpoint(write: &Write) -> bool {
+    matches!(write, Write::Delete(key) if is_checkpoint(key))
+}
+
 /// Returns whether a lease is taken, and neither renewed nor released.
 fn is_first(record: &[u8]) -> bool {
     serde_json::from_slice::<serde_json::Value>(record).is_ok_and(|record| record["renewals"] == 0)
@@ -215,7 +233,7 @@ fn unavailable(text: &str) -> Error {
     Error::new(ErrorKind::Unavailable, text.to_owned())
 }
 
-impl Write<'_> {
+impl Write {
     fn describe(&self) -> String {
         match self {
             Self::Put(key, bytes, _) => format!("put {key} ({} bytes)", bytes.len()),
@@ -227,9 +245,81 @@ impl Write<'_> {
 }
 
 impl SimulatedStore {
-    async fn perform(&self, write: &Write<'_>) -> Result<Option<Version>> {
+    async fn perform(&self, write: &Write) -> Result<Option<Version>> {
+        let done = self.arrive(write).await;
+        if done.is_ok() {
+            self.note_written(write);
+        }
+        done
+    }
+
+    /// Notes what a write means that was done.
+    fn note_written(&self, write: &Write) {
+        let (world, pid) = (&self.world, self.host.pid);
+        match write {
+            Write::Put(key, bytes, _) if is_lease(key) && is_first(bytes) => world.state().take(pid),
+            Write::Put(key, _, Condition::Match(_)) if is_checkpoint(key) => {
+                let mut state = world.state();
+                let holder = state.overwritten_by(pid);
+                state.fence(pid);
+                drop(state);
+                if let Some(holder) = holder.filter(|_| !world.is_unfenced()) {
+                    world.fail(format!(
+                        "host {pid} has replaced the checkpoint after host {holder} had taken over and begun"
+                    ));
+                }
+            }
+            Write::Delete(key) if is_checkpoint(key) => world.state().remove(),
+            _ => {}
+        }
+    }
+
+    /// Returns whether a checkpoint stays as it is, because only the blanks at its end are others.
+    async fn leaves(&self, key: &str, bytes: &Bytes) -> bool {
+        if self.world.fence != Fence::LeavesCheckpoint
+            || self.world.kind != Kind::Bucket
+            || !is_checkpoint(key)
+        {
+            return false;
+        }
+        let found = self.world.store.get(key).await;
+        found.is_ok_and(|found| {
+            found.is_some_and(|found| found.bytes.trim_ascii_end() == bytes.trim_ascii_end())
+        })
+    }
+
+    /// Lets a write arrive later, which nothing waits for.
+    fn delay(&self, write: &Write) {
+        let late = Self {
+            host: Arc::clone(&self.host),
+            world: Arc::clone(&self.world),
+        };
+        let write = write.clone();
+        drop(self.world.runtime.spawner.spawn(async move {
+            late.world.wait_up_to(MAX_DELAY).await;
+            let done = late.perform(&write).await;
+            let result = done.map_or_else(|error| error.message().to_owned(), |_| "done".to_owned());
+            late.world.note(format_args!(
+                "host {} late write: {}: {result}",
+                late.host.pid,
+                write.describe()
+            ));
+            late.world.observe("after a late write").await;
+        }));
+    }
+
+    async fn arrive(&self, write: &Write) -> Result<Option<Version>> {
         let store = &self.world.store;
         match write {
+            Write::Put(key, bytes, _) if self.leaves(key, bytes).await => {
+                let found = objects::get(store, key).await?;
+                Ok(found.map(|found| found.version))
+            }
+            Write::Put(key, bytes, condition) if self.world.kind == Kind::Bucket => {
+                objects::put(store, key, bytes.clone(), condition.clone())
+                    .await
+                    .map(Some)
+            }
             Write::Put(key, bytes, condition) => {
                 store.put(key, bytes.clone(), condition.clone()).await.map(Some)
             }
@@ -243,14 +333,14 @@ impl SimulatedStore {
     }
 
     /// Of an append, performs the first half; of any other write, nothing.
-    async fn tear(&self, write: &Write<'_>) {
+    async fn tear(&self, write: &Write) {
         if let Write::Append(key, bytes, condition) = write {
             let half = bytes.slice(..bytes.len() / 2);
             drop(self.world.store.append(key, half, condition.clone()).await);
         }
     }
 
-    async fn write(&self, write: Write<'_>) -> Result<Option<Version>> {
+    async fn write(&self, write: Write) -> Result<Option<Version>> {
         let (world, host) = (&self.world, &self.host);
         host.goes_on(world).await;
         let number = host.count();
@@ -262,6 +352,9 @@ impl SimulatedStore {
             self.tear(&write).await;
         }
         host.passes(world, number, Moment::Within).await;
+        if matches!(&write, Write::Put(key, ..) if is_checkpoint(key)) {
+            host.writes_checkpoint(world).await;
+        }
         let done = self.disturbed(&write, number).await;
         let result = match &done {
             Ok(_) => "done".to_owned(),
@@ -282,7 +375,7 @@ impl SimulatedStore {
     }
 
     /// Performs a write as the noise of the host allows it.
-    async fn disturbed(&self, write: &Write<'_>, number: u64) -> Result<Option<Version>> {
+    async fn disturbed(&self, write: &Write, number: u64) -> Result<Option<Version>> {
         let troubles = &self.host.troubles;
         if let Some((first, last)) = troubles.full
             && (first..=last).contains(&number)
@@ -308,6 +401,15 @@ impl SimulatedStore {
                 drop(self.perform(write).await);
                 done
             }
+            // No server removes an object under a condition: a late removal of the checkpoint is that of the next holder's.
+            4 if self.world.kind == Kind::Bucket && !removes_checkpoint(write) => {
+                self.delay(write);
+                Err(unavailable("no answer came"))
+            }
+            5 if self.world.kind == Kind::Bucket && !removes_checkpoint(write) => {
+                self.delay(write);
+                self.perform(write).await
+            }
             _ => self.perform(write).await,
         }
     }
@@ -326,17 +428,24 @@ impl Store for SimulatedStore {
     async fn get(&self, key: &str) -> Result<Option<Object>> {
         self.host.goes_on(&self.world).await;
         self.world.wait_up_to(MAX_LATENCY).await;
-        let read = self.world.store.get(key).await;
+        let read = match self.world.kind {
+            Kind::Bucket => objects::get(&self.world.store, key).await,
+            Kind::Folder | Kind::Leases => self.world.store.get(key).await,
+        };
         self.host.goes_on(&self.world).await;
         read
     }
 
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        let is_superseded =
+            || self.world.kind == Kind::Leases && self.host.is_superseded.load(Ordering::SeqCst);
+        // As every store with leases: the lease is confirmed before a checkpoint is written, and after a journal was begun.
+        if is_checkpoint(key) && is_superseded() {
+            return Err(Error::new(ErrorKind::Conflict, "another host has taken over"));
+        }
         let begins_journal = key.ends_with(JOURNAL_ENDING) && matches!(condition, Condition::Absent);
-        let written = version(self.write(Write::Put(key, bytes, condition)).await?)?;
-        // As every store with leases: the lease is confirmed after a journal was begun.
-        if begins_journal && self.world.kind == Kind::Leases && self.host.is_superseded.load(Ordering::SeqCst)
-        {
+        let written = version(self.write(Write::Put(key.to_owned(), bytes, condition)).await?)?;
+        if begins_journal && is_superseded() {
             self.world.store.delete_version(key, &written).await?;
             return Err(Error::new(ErrorKind::Conflict, "another host has taken over"));
         }
@@ -344,7 +453,10 @@ impl Store for SimulatedStore {
     }
 
     async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
-        version(self.write(Write::Append(key, bytes, condition)).await?)
+        version(
+            self.write(Write::Append(key.to_owned(), bytes, condition))
+                .await?,
+        )
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
@@ -353,11 +465,13 @@ impl Store for SimulatedStore {
     }
 
     async fn delete(&self, key: &str) -> Result<()> {
-        self.write(Write::Delete(key)).await.map(drop)
+        self.write(Write::Delete(key.to_owned())).await.map(drop)
     }
 
     async fn copy(&self, from: &str, to: &str) -> Result<()> {
-        self.write(Write::Copy(from, to)).await.map(drop)
+        self.write(Write::Copy(from.to_owned(), to.to_owned()))
+            .await
+            .map(drop)
     }
 
     async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
@@ -375,6 +489,10 @@ impl Store for SimulatedStore {
                     return Err(Error::new(ErrorKind::Conflict, text));
                 }
                 holder.is_superseded.store(true, Ordering::SeqCst);
+                state.has_late_holder = true;
+            }
+            if self.world.kind == Kind::Leases {
+                state.take(pid);
             }
             state.taken += 1;
             let number = state.taken;
@@ -397,7 +515,13 @@ struct Guard {
     taken: (u32, u64),
 }
 
-impl LockGuard for Guard {}
+impl LockGuard for Guard {
+    fn is_unfenced(&self) -> bool {
+        self.world
+            .upgrade()
+            .is_some_and(|world| world.state().has_late_holder)
+    }
+}
 
 impl Drop for Guard {
     fn drop(&mut self) {

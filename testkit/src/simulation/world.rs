@@ -14,7 +14,7 @@ use stackwright::{
     store::MemoryStore,
 };
 
-use super::{clock::VirtualClock, host::Host};
+use super::{clock::VirtualClock, edits::number_of, host::Host};
 
 /// Where the state is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,16 @@ pub(super) enum Kind {
     Bucket,
 }
 
+/// What the bucket does of that on which the fence of the engine relies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fence {
+    Works,
+    /// No condition of a write is checked.
+    IgnoresConditions,
+    /// What is only marked differently is not written.
+    LeavesCheckpoint,
+}
+
 /// Everything outside of the engine.
 pub(super) struct World {
     pub(super) runtime: Runtime,
@@ -35,8 +45,7 @@ pub(super) struct World {
     pub(super) kind: Kind,
     /// Whether the store is encrypted as a whole.
     pub(super) is_encrypted: bool,
-    /// Whether the bucket ignores the conditions of writes: the fence does not work.
-    pub(super) is_unfenced: bool,
+    pub(super) fence: Fence,
     dice: SeededRandom,
     reader: OnceLock<Stack>,
     state: Mutex<State>,
@@ -53,6 +62,16 @@ pub(super) struct State {
     /// The things whose creation was pending at the begin of a later operation, which knows that they may exist: once it has resolved
     /// that, the state need not know them.
     excused: BTreeSet<String>,
+    /// The things whose records may have another name: a program that registers their names creates others.
+    renamed: BTreeSet<String>,
+    /// The number of renamings, which makes their names unique.
+    renamings: u64,
+    /// Whether a holder was taken over, whose write of the checkpoint may still arrive.
+    pub(super) has_late_holder: bool,
+    /// Whether the stack was removed.
+    pub(super) is_removed: bool,
+    /// The host that has taken the lease last, and whether it has called its provider since.
+    holder: Option<(u32, bool)>,
     /// The number of begins of operations, and for each name the last one at which its creation was pending.
     begins: u64,
     warned: BTreeMap<String, u64>,
@@ -75,6 +94,62 @@ impl State {
         self.warned.extend(pending.into_iter().map(|name| (name, begins)));
     }
 
+    /// Notes that the record of a thing may be removed: no operation knows the thing then.
+    pub(super) fn excuse(&mut self, id: &str) {
+        self.excused.insert(id.to_owned());
+    }
+
+    /// Returns whether no operation needs to know a thing.
+    pub(super) fn is_excused(&self, id: &str) -> bool {
+        self.excused.contains(id)
+    }
+
+    /// Notes that the record of a thing may get another name. Returns the number of the renaming.
+    pub(super) fn rename(&mut self, id: &str) -> u64 {
+        self.renamed.insert(id.to_owned());
+        self.renamings += 1;
+        self.renamings
+    }
+
+    /// Notes that a pending operation of a thing of this name may be forgotten.
+    pub(super) fn forget(&mut self, name: &str) {
+        self.begin(None, BTreeSet::from([name.to_owned()]));
+    }
+
+    /// Notes that the stack was removed: nothing that exists, or which a host still creates, is known any more.
+    pub(super) fn remove(&mut self) {
+        self.is_removed = true;
+        let names = self.tried.values().cloned().collect();
+        self.begin(None, names);
+    }
+
+    /// Notes that a host has taken the lease.
+    pub(super) fn take(&mut self, host: u32) {
+        self.holder = Some((host, false));
+    }
+
+    /// Notes that a host calls its provider.
+    pub(super) fn step(&mut self, host: u32) {
+        if let Some((holder, has_stepped)) = &mut self.holder
+            && *holder == host
+        {
+            *has_stepped = true;
+        }
+    }
+
+    /// Notes that a host has replaced the checkpoint: a write that was begun before finds another version.
+    pub(super) fn fence(&mut self, host: u32) {
+        if self.holder.is_some_and(|(holder, _)| holder == host) {
+            self.has_late_holder = false;
+        }
+    }
+
+    /// Returns the holder of the lease whose calls rely on a checkpoint that another host now replaces.
+    pub(super) fn overwritten_by(&self, host: u32) -> Option<u32> {
+        let (holder, has_stepped) = self.holder?;
+        (holder != host && has_stepped).then_some(holder)
+    }
+
     /// Begins a creation, and returns the id of the thing. The error is that of a thing that exists already, of which the operation knows
     /// nothing.
     pub(super) fn try_creation(&mut self, host: u32, name: &str) -> Result<String, String> {
@@ -87,7 +162,7 @@ impl State {
             return Ok(id);
         }
         let mut existing = self.things.iter().filter(|(_, existing)| *existing == name);
-        match existing.find(|(id, _)| !self.excused.contains(*id)) {
+        match existing.find(|(id, _)| !self.excused.contains(*id) && !self.renamed.contains(*id)) {
             Some((existing, _)) => Err(format!(
                 "{name} is created a second time beside {existing} without a warning"
             )),
@@ -97,7 +172,7 @@ impl State {
 }
 
 impl World {
-    pub(super) fn new(seed: u64, is_unfenced: bool, runtime: Runtime, clock: Arc<VirtualClock>) -> Self {
+    pub(super) fn new(seed: u64, fence: Fence, runtime: Runtime, clock: Arc<VirtualClock>) -> Self {
         let world = Self {
             store: MemoryStore::new(runtime.clone()),
             runtime,
@@ -107,14 +182,19 @@ impl World {
                 2 => Kind::Folder,
                 _ => Kind::Bucket,
             },
-            is_encrypted: !is_unfenced && (seed / 4).is_multiple_of(3),
-            is_unfenced,
+            is_encrypted: fence == Fence::Works && (seed / 4).is_multiple_of(3),
+            fence,
             dice: SeededRandom::new(!seed),
             reader: OnceLock::new(),
             state: Mutex::default(),
         };
         world.note(format_args!("seed {seed}"));
         world
+    }
+
+    /// Returns whether the bucket ignores the conditions of writes.
+    pub(super) fn is_unfenced(&self) -> bool {
+        self.fence == Fence::IgnoresConditions
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -163,11 +243,13 @@ impl World {
             Ok(snapshot) => snapshot,
             // Operations begin and end all the time.
             Err(error) if error.kind() == ErrorKind::Conflict => return None,
+            Err(error) if error.kind() == ErrorKind::NotFound && self.state().is_removed => return None,
             Err(error) => {
                 self.fail(format!("{occasion}: the stack does not open: {error}"));
                 return None;
             }
         };
+        self.check_values(&snapshot, occasion);
         let pending = pending_names(&snapshot);
         let recorded: BTreeSet<&str> = snapshot.resources.iter().map(|state| state.id.as_str()).collect();
         let unknown: Vec<String> = {
@@ -185,6 +267,26 @@ impl World {
             ));
         }
         Some(snapshot)
+    }
+
+    /// Checks that the values are those that a program has registered, and that secrets are secrets still.
+    fn check_values(&self, snapshot: &Snapshot, occasion: &str) {
+        for record in &snapshot.resources {
+            let Some(value) = record.inputs.get("value") else {
+                continue;
+            };
+            let name = record.urn.name();
+            let known = value.unwrapped().as_str().is_some_and(|text| {
+                let number = text.strip_prefix("value ");
+                number.is_some_and(|number| number.parse::<u64>().is_ok())
+            });
+            if !known {
+                self.fail(format!("{occasion}: {name} has a value that was not registered"));
+            }
+            if number_of(name).is_multiple_of(2) && !value.is_secret() {
+                self.fail(format!("{occasion}: the secret of {name} is none any more"));
+            }
+        }
     }
 
     /// Notes the pending creations that an operation of a host finds.

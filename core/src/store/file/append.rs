@@ -1,12 +1,13 @@
 //! Appending to files: handles stay open between appends, and a failed append leaves the file unchanged.
 
 use std::{
-    collections::HashMap,
     fs::{self, File},
     io::Write as _,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
+
+use rustc_hash::FxHashMap;
 
 use super::{
     disk::Disk,
@@ -25,7 +26,7 @@ const MAX_OPEN_FILES: usize = 64;
 
 /// The open files of the keys with recent appends.
 #[derive(Default)]
-pub(super) struct Appenders(Mutex<HashMap<String, Arc<Mutex<File>>>>);
+pub(super) struct Appenders(Mutex<FxHashMap<String, Arc<Mutex<File>>>>);
 
 impl Appenders {
     /// Adds bytes at the end, if the condition holds, and returns the new version once they are durable. Appends to one
@@ -84,7 +85,7 @@ impl Appenders {
         self.handles().remove(key);
     }
 
-    fn handles(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Mutex<File>>>> {
+    fn handles(&self) -> std::sync::MutexGuard<'_, FxHashMap<String, Arc<Mutex<File>>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -4,17 +4,18 @@
 //! may write in place.
 
 use std::{
-    collections::HashMap,
     fs,
     path::PathBuf,
     sync::{Mutex, PoisonError},
 };
 
+use rustc_hash::FxHashMap;
+
 use super::system::{Stamp, stamp};
 
 /// The last copy of each file that a store has made, by the key of its origin.
 #[derive(Default)]
-pub(super) struct Copies(Mutex<HashMap<String, Copied>>);
+pub(super) struct Copies(Mutex<FxHashMap<String, Copied>>);
 
 /// A copy, valid as long as both stamps match the files.
 struct Copied {

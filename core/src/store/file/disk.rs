@@ -1,12 +1,13 @@
 //! The files of the file store: reads with versions, and durable conditional writes.
 
 use std::{
-    collections::{HashMap, HashSet},
     fs::{self, File},
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
     copies::Copies,
@@ -38,10 +39,10 @@ pub(super) struct Disk {
     root: PathBuf,
     pub(super) runtime: Runtime,
     /// Folders that were swept of abandoned temporary files.
-    pub(super) swept: Mutex<HashSet<PathBuf>>,
+    pub(super) swept: Mutex<FxHashSet<PathBuf>>,
     /// The stamps of the checkpoints that this store has written last, by key. While the stamp matches, the digest is
     /// known to be the recorded one.
-    own: Mutex<HashMap<String, Stamp>>,
+    own: Mutex<FxHashMap<String, Stamp>>,
     copies: Copies,
 }
 
@@ -107,7 +108,7 @@ impl Disk {
         Ok(Some((object, digest)))
     }
 
-    fn own(&self) -> std::sync::MutexGuard<'_, HashMap<String, Stamp>> {
+    fn own(&self) -> std::sync::MutexGuard<'_, FxHashMap<String, Stamp>> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -5,12 +5,13 @@
 
 use std::{
     borrow::Cow,
-    collections::HashSet,
     fs::{self, File, TryLockError},
     io::Write as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
+
+use rustc_hash::FxHashSet;
 
 use super::{
     disk::{Disk, LOCK_FOLDER},
@@ -34,7 +35,7 @@ const WRITE_LOCKS: u32 = 64;
 /// The names of the held locks, for file systems on which locks do not conflict within one process.
 #[derive(Default)]
 pub(super) struct Locks {
-    held: Arc<Mutex<HashSet<String>>>,
+    held: Arc<Mutex<FxHashSet<String>>>,
     /// The process that created the store. A forked child is another one.
     own: OnceLock<ProcessIdentity>,
 }
@@ -215,7 +216,7 @@ impl LockGuard for FileLock {
 }
 
 struct Claim {
-    held: Arc<Mutex<HashSet<String>>>,
+    held: Arc<Mutex<FxHashSet<String>>>,
     name: String,
 }
 

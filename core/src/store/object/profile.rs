@@ -1,8 +1,9 @@
 //! Profiles of AWS: static keys, the region and the endpoint in the files `config` and `credentials` of `~/.aws`.
 
-use std::{collections::HashMap, fs, io::ErrorKind as IoErrorKind, path::Path};
+use std::{fs, io::ErrorKind as IoErrorKind, path::Path};
 
 use configparser::ini::{Ini, IniDefault};
+use rustc_hash::FxHashMap;
 
 use crate::{
     error::{Error, Result},
@@ -19,7 +20,7 @@ const UNSUPPORTED: [(&str, &str); 6] = [
     ("credential_source", "the role of a profile"),
 ];
 
-type Section = HashMap<String, Option<String>>;
+type Section = FxHashMap<String, Option<String>>;
 
 /// The settings of a profile that are used.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -106,7 +107,8 @@ fn read(path: &str, sections: &[&str]) -> Result<Option<Section>> {
     defaults.case_sensitive = true;
     let mut file = Ini::new_from_defaults(defaults);
     let mut all = file.read(text).map_err(|error| unreadable(path, &error))?;
-    Ok(sections.iter().find_map(|name| all.remove(*name)))
+    let found = sections.iter().find_map(|name| all.remove(*name));
+    Ok(found.map(|section| section.into_iter().collect()))
 }
 
 fn unreadable(path: &str, reason: &dyn std::fmt::Display) -> Error {

@@ -123,6 +123,10 @@ impl LeaseRecords for LeaseTable {
         Err(self.0.lost(&action))
     }
 
+    fn checks_writes(&self) -> bool {
+        true
+    }
+
     async fn release(&self, name: &str, _mark: &str, _released: Bytes, version: &Version) -> Result<()> {
         let record = &**version;
         let mut parameters = Parameters::default();

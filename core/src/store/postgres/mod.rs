@@ -5,7 +5,7 @@ mod encoding;
 mod fence;
 mod server;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -17,8 +17,8 @@ use self::{
     server::{Change, Server},
 };
 use super::{
-    Condition, HostFacts, LockGuard, LockOwner, Object, ObjectInfo, Store, StoreSettings, Version, changed,
-    check_key, layout::JOURNALS, lease::Leases, not_found,
+    Condition, HostFacts, LockGuard, LockOwner, LockPurpose, Object, ObjectInfo, Store, StoreSettings,
+    Version, changed, check_key, layout::JOURNALS, lease::Leases, not_found,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -391,8 +391,12 @@ impl Store for PostgresStore {
         self.leases.take(name, None).await
     }
 
-    async fn lock_for(&self, name: &str, operation: &str) -> Result<Box<dyn LockGuard>> {
-        self.leases.take(name, Some(operation)).await
+    fn cancellation_interval(&self) -> Duration {
+        self.leases.interval()
+    }
+
+    async fn lock_for(&self, name: &str, purpose: LockPurpose<'_>) -> Result<Box<dyn LockGuard>> {
+        self.leases.take(name, Some(purpose)).await
     }
 
     async fn break_lock(&self, name: &str, owner: &LockOwner) -> Result<bool> {

@@ -3,7 +3,10 @@
 use futures::future::join;
 
 use super::StackStorage;
-use crate::{error::Result, store::StackLock};
+use crate::{
+    error::Result,
+    store::{LockPurpose, StackLock},
+};
 
 /// The locks of two stacks.
 pub(crate) struct BothLocks {
@@ -40,15 +43,15 @@ impl BothLocks {
     ) -> Result<Self> {
         let limit = from.lock_limit.max(to.lock_limit);
         let lock = || Self::take_at_once(from, to, operation);
-        from.repeat_locking(limit, |_| {}, lock).await
+        from.repeat_locking(None, limit, |_| {}, lock).await
     }
 
     async fn take_at_once(from: &StackStorage, to: &StackStorage, operation: &str) -> Result<Self> {
         let place = |storage: &StackStorage| (storage.name.clone(), storage.store.url());
         let is_first = place(from) < place(to);
         let (first, second) = if is_first { (from, to) } else { (to, from) };
-        let reserved = first.reserve(Some(operation)).await?;
-        let other = second.reserve(Some(operation)).await?;
+        let reserved = first.reserve(Some(LockPurpose::of(operation))).await?;
+        let other = second.reserve(Some(LockPurpose::of(operation))).await?;
         let (held, other) = match join(reserved.publish(), other.publish()).await {
             (Ok(held), Ok(other)) => (held, other),
             (Ok(held), Err(error)) | (Err(error), Ok(held)) => {

@@ -2,6 +2,7 @@
 
 mod both_locks;
 mod commit;
+mod fence;
 mod leftover;
 mod list;
 mod moving;
@@ -19,8 +20,8 @@ use bytes::Bytes;
 use futures::future::OptionFuture;
 
 use super::{
-    Condition, HistoryEntry, HistoryPage, HistoryPoint, Holder, HostFacts, LockOwner, Md5Digest, Object,
-    ReservedLock, StackLock, StackName, Store, Version,
+    Condition, HistoryEntry, HistoryPage, HistoryPoint, Holder, HostFacts, LockOwner, LockPurpose, Md5Digest,
+    Object, ReservedLock, StackLock, StackName, Store, Version,
     compression::expand,
     history,
     layout::{CHECKPOINT_ENDINGS, META},
@@ -301,21 +302,23 @@ impl StackStorage {
     /// # Errors
     /// [`ErrorKind::Conflict`], which names the holders, when it is locked elsewhere, and for a stack with an interrupted move of resources, or an interrupted renaming.
     pub(crate) async fn lock_for(&self, operation: &str) -> Result<StackLock> {
-        self.lock_within(operation, self.lock_limit, |_| {}).await
+        self.lock_within(LockPurpose::of(operation), self.lock_limit, |_| {})
+            .await
     }
 
-    /// Locks the stack as [`Self::lock_for`] does, and waits while it is locked elsewhere. `waits` gets the first conflict.
+    /// Locks the stack as [`Self::lock_for`] does, and waits while it is locked elsewhere: within the limit, and without one for an
+    /// operation of the same run. `waits` gets the first conflict.
     ///
     /// # Errors
     /// Those of [`Self::lock_for`].
     pub(crate) async fn lock_within(
         &self,
-        operation: &str,
+        purpose: LockPurpose<'_>,
         limit: Duration,
         waits: impl Fn(&Error),
     ) -> Result<StackLock> {
-        let lock = || async { self.reserve(Some(operation)).await?.publish().await };
-        let lock = self.repeat_locking(limit, waits, lock).await?;
+        let lock = || async { self.reserve(Some(purpose)).await?.publish().await };
+        let lock = self.repeat_locking(purpose.run, limit, waits, lock).await?;
         let settled = match futures::join!(self.refuse_unsettled(), Rekeying::of(self)) {
             // After another change of the state it could not be distinguished from one that is done.
             (Ok(()), rekeying) => Rekeying::forget_undone(self, rekeying).await,
@@ -328,9 +331,10 @@ impl StackStorage {
         Ok(lock)
     }
 
-    /// Repeats `lock` while it conflicts, within the limit.
+    /// Repeats `lock` while it conflicts, within the limit, and without one while the stack is held by the same run.
     async fn repeat_locking<L, F: Future<Output = Result<L>>>(
         &self,
+        run: Option<&str>,
         limit: Duration,
         waits: impl Fn(&Error),
         lock: impl Fn() -> F,
@@ -340,10 +344,20 @@ impl StackStorage {
         let mut pause = LOCK_WAIT;
         loop {
             let error = match lock().await {
-                Err(error) if error.kind() == ErrorKind::Conflict && !limit.is_zero() => error,
+                Err(error) if error.kind() == ErrorKind::Conflict => error,
                 locked => return locked,
             };
-            let left = limit.saturating_sub(clock.elapsed().saturating_sub(begin));
+            let is_own_run = match run {
+                Some(run) => lock_file::is_held_by(&self.store, &self.name, run).await?,
+                None => false,
+            };
+            if limit.is_zero() && !is_own_run {
+                return Err(error);
+            }
+            let left = match is_own_run {
+                true => MAX_LOCK_WAIT,
+                false => limit.saturating_sub(clock.elapsed().saturating_sub(begin)),
+            };
             if left.is_zero() {
                 let text = format!("it stayed locked for the {limit:?} that this operation has waited");
                 return Err(error.with_hint(text));
@@ -356,9 +370,14 @@ impl StackStorage {
         }
     }
 
-    /// Locks the stack against this engine, also with an interrupted move of resources or an interrupted renaming.
-    async fn reserve(&self, operation: Option<&str>) -> Result<ReservedLock> {
-        ReservedLock::take(&self.store, &self.name, &self.facts, &self.runtime, operation).await
+    /// Locks the stack against this engine, also with an interrupted move of resources or an interrupted renaming. Where it is taken over
+    /// from another holder, that one's checkpoints can no longer be written.
+    async fn reserve(&self, purpose: Option<LockPurpose<'_>>) -> Result<ReservedLock> {
+        let lock = ReservedLock::take(&self.store, &self.name, &self.facts, &self.runtime, purpose).await?;
+        if lock.is_unfenced() {
+            self.fence().await?;
+        }
+        Ok(lock)
     }
 
     /// Refuses a stack with an interrupted move of resources or an interrupted renaming, as [`Self::lock_for`] does.

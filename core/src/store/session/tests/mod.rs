@@ -4,6 +4,7 @@ mod crashes;
 mod orphans;
 mod overwritten;
 mod refreshing;
+mod takeovers;
 
 use super::*;
 use crate::secrets::SecretsProvider as _;

@@ -30,6 +30,9 @@ async fn recorded(stack: &StackStorage, name: &'static str) {
 async fn edit(stack: &StackStorage, name: &str) -> Result<()> {
     let loaded = stack.load(&Base64Provider).await?;
     let mut snapshot = loaded.snapshot.clone();
+    if snapshot.secrets.is_none() {
+        snapshot.secrets = Some(Base64Provider.create().await?);
+    }
     let session = StackSession::begin(stack, loaded, &mut snapshot, "edit").await?;
     snapshot.resources.push(thing(name));
     session.commit_edit(&mut snapshot).await
@@ -92,6 +95,39 @@ async fn a_checkpoint_that_another_program_has_overwritten_is_reported_until_it_
             assert!(warnings(&stack).await.is_empty());
             objects.put(CHECKPOINT, first, Condition::Any).await.unwrap();
             assert_eq!(warnings(&open()).await.len(), 1, "edits are known, too");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_checkpoint_that_is_overwritten_before_the_first_journal_is_reported() {
+    for removal in [Removal::Conditional, Removal::Replacement] {
+        for is_edited in [false, true] {
+            let objects = memory();
+            let open = || storage(&sound(&objects, removal), "shop/dev");
+            let stack = open();
+            stack.create().await.unwrap();
+            if is_edited {
+                edit(&stack, "a").await.unwrap();
+            }
+            assert!(objects.get(&stack.name().journal()).await.unwrap().is_some());
+            for stack in [&stack, &open()] {
+                assert!(warnings(stack).await.is_empty(), "{removal:?}");
+            }
+            let text = String::from_utf8(stored(&objects).await.to_vec()).unwrap();
+            let other = format!("{text}\n");
+            objects
+                .put(CHECKPOINT, other.into(), Condition::Any)
+                .await
+                .unwrap();
+            for stack in [&stack, &open()] {
+                let found = warnings(stack).await;
+                assert_eq!(found.len(), 1, "{removal:?}: {found:?}");
+                assert!(found[0].contains("has been changed since it was last written"));
+            }
+            // The next operation goes on from what was found.
+            run(&open(), "b", &mut Vec::new()).await.unwrap();
+            assert!(warnings(&open()).await.is_empty());
         }
     }
 }

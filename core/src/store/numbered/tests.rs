@@ -219,3 +219,35 @@ async fn a_host_that_was_suspended_while_it_began_a_journal_removes_no_object_of
     );
     other.delete_version(KEY, &version).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_process_whose_journal_another_one_has_continued_and_ended_never_writes_its_next_number() {
+    let (_, one, other) = hosts();
+    let first = one.append(KEY, "a".into(), Condition::Absent).await.unwrap();
+    let second = one
+        .append(KEY, "b".into(), Condition::Match(first))
+        .await
+        .unwrap();
+    // The other one merges it: it announces a checkpoint, and removes the journal.
+    let found = other.get(KEY).await.unwrap().unwrap();
+    let announced = other
+        .append(KEY, "c".into(), Condition::Match(found.version))
+        .await
+        .unwrap();
+    assert_eq!(content(&other).await.unwrap(), "abc");
+    let again = other
+        .append(KEY, "d".into(), Condition::Match(announced))
+        .await
+        .unwrap();
+    assert_eq!(other.get(KEY).await.unwrap().unwrap().version, again);
+    other.delete_version(KEY, &again).await.unwrap();
+    for _ in 0..2 {
+        let late = one
+            .append(KEY, "late".into(), Condition::Match(Version::clone(&second)))
+            .await;
+        assert_eq!(late.unwrap_err().kind(), ErrorKind::Conflict);
+        // The next journal removes what is left of former ones.
+        let next = other.append(KEY, "e".into(), Condition::Absent).await.unwrap();
+        other.delete_version(KEY, &next).await.unwrap();
+    }
+}

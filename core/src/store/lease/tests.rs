@@ -1,14 +1,19 @@
 //! Leases in virtual time.
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use bytes::Bytes;
 
 use super::*;
 use crate::{
     runtime::{SeededRandom, VirtualClock},
-    store::{MemoryStore, Store as _},
+    store::{LockOwner, MemoryStore, Object, Store as _},
 };
 
 const NAME: &str = "organization/shop/dev";
+/// What the leases are taken for.
+const UPDATE: LockPurpose<'static> = LockPurpose::of("update");
 const CHECKPOINT: &str = ".pulumi/stacks/shop/dev.json";
 
 /// Records in memory. Those of a host whose connection is cut can be neither read nor written.
@@ -17,6 +22,8 @@ struct Records {
     is_cut: AtomicBool,
     /// Whether the answer to the next write is lost.
     loses_answer: AtomicBool,
+    /// Whether no write is answered.
+    hangs: AtomicBool,
     /// Whether the connection is cut with that answer.
     is_cut_with_it: AtomicBool,
     /// Whether a released record stays, as in a bucket.
@@ -33,6 +40,7 @@ impl Records {
             store: store.clone(),
             is_cut: AtomicBool::new(false),
             loses_answer: AtomicBool::new(false),
+            hangs: AtomicBool::new(false),
             is_cut_with_it: AtomicBool::new(false),
             keeps_released: AtomicBool::new(false),
             failing_releases: AtomicUsize::new(0),
@@ -59,6 +67,9 @@ impl LeaseRecords for Records {
         self.check()?;
         self.writes.fetch_add(1, Ordering::SeqCst);
         let written = self.store.put(name, record, condition).await?;
+        if self.hangs.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
         match self.loses_answer.swap(false, Ordering::SeqCst) {
             true => {
                 let cuts = self.is_cut_with_it.load(Ordering::SeqCst);
@@ -117,21 +128,18 @@ async fn a_holder_that_is_alive_keeps_its_lease_and_is_recognised_by_a_renewal()
     let runtime = runtime();
     let store = MemoryStore::new(runtime.clone());
     let ((one, _), (other, _)) = (host(&store, &runtime, "one"), host(&store, &runtime, "other"));
-    let guard = one.take(NAME, Some("update")).await.unwrap();
+    let guard = one.take(NAME, Some(UPDATE)).await.unwrap();
     runtime.clock.wait(DEFAULT_LENGTH * 5).await;
     let begin = runtime.clock.elapsed();
-    assert!(is_conflict(other.take(NAME, Some("update")).await));
+    assert!(is_conflict(other.take(NAME, Some(UPDATE)).await));
     assert!(
         runtime.clock.elapsed() - begin <= DEFAULT_LENGTH / 2,
         "a renewal shows it"
     );
     assert!(one.check(CHECKPOINT).await.unwrap().is_some());
-    assert!(
-        is_conflict(one.take(NAME, Some("update")).await),
-        "also by itself"
-    );
+    assert!(is_conflict(one.take(NAME, Some(UPDATE)).await), "also by itself");
     guard.release().await;
-    let guard = other.take(NAME, Some("update")).await.unwrap();
+    let guard = other.take(NAME, Some(UPDATE)).await.unwrap();
     assert!(one.check(CHECKPOINT).await.unwrap().is_none());
     drop(guard);
     runtime.clock.wait(Duration::from_millis(1)).await;
@@ -143,10 +151,10 @@ async fn a_holder_that_ended_loses_its_lease_after_its_length() {
     let runtime = runtime();
     let store = MemoryStore::new(runtime.clone());
     let ((one, records), (other, _)) = (host(&store, &runtime, "one"), host(&store, &runtime, "other"));
-    let _guard = one.take(NAME, Some("update")).await.unwrap();
+    let _guard = one.take(NAME, Some(UPDATE)).await.unwrap();
     records.is_cut.store(true, Ordering::SeqCst);
     let begin = runtime.clock.elapsed();
-    let _taken = other.take(NAME, Some("update")).await.unwrap();
+    let _taken = other.take(NAME, Some(UPDATE)).await.unwrap();
     assert!(runtime.clock.elapsed() - begin >= DEFAULT_LENGTH);
     assert!(runtime.clock.elapsed() - begin <= DEFAULT_LENGTH * 2);
     records.is_cut.store(false, Ordering::SeqCst);
@@ -170,7 +178,7 @@ async fn a_holder_that_was_suspended_goes_on_unless_its_lease_was_taken_over() {
     let runtime = runtime();
     let store = MemoryStore::new(runtime.clone());
     let (one, records) = host(&store, &runtime, "one");
-    let _guard = one.take(NAME, Some("update")).await.unwrap();
+    let _guard = one.take(NAME, Some(UPDATE)).await.unwrap();
     records.is_cut.store(true, Ordering::SeqCst);
     runtime.clock.wait(DEFAULT_LENGTH * 3).await;
     assert!(
@@ -186,12 +194,12 @@ async fn a_holder_whose_clock_stood_still_finds_a_takeover_when_it_confirms() {
     let runtime = runtime();
     let store = MemoryStore::new(runtime.clone());
     let ((one, _), (other, _)) = (host(&store, &runtime, "one"), host(&store, &runtime, "other"));
-    let _guard = one.take(NAME, Some("update")).await.unwrap();
+    let _guard = one.take(NAME, Some(UPDATE)).await.unwrap();
     one.confirm(CHECKPOINT).await.unwrap();
     one.confirm(".pulumi/stacks/shop/prod.json").await.unwrap();
     // The other host has found the lease expired. The clock does not advance: the first host was suspended.
     store.delete(NAME).await.unwrap();
-    let taken = other.take(NAME, Some("update")).await.unwrap();
+    let taken = other.take(NAME, Some(UPDATE)).await.unwrap();
     assert!(
         one.check(CHECKPOINT).await.unwrap().is_some(),
         "its length has not passed"
@@ -206,11 +214,28 @@ async fn a_renewal_whose_answer_was_lost_is_recognised() {
     let runtime = runtime();
     let store = MemoryStore::new(runtime.clone());
     let (one, records) = host(&store, &runtime, "one");
-    let _guard = one.take(NAME, Some("update")).await.unwrap();
+    let _guard = one.take(NAME, Some(UPDATE)).await.unwrap();
     records.loses_answer.store(true, Ordering::SeqCst);
     runtime.clock.wait(DEFAULT_LENGTH * 3).await;
     assert!(!records.loses_answer.load(Ordering::SeqCst), "an answer was lost");
     assert!(one.check(CHECKPOINT).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn an_attempt_that_is_dropped_while_its_record_is_written_leaves_no_lease() {
+    let runtime = runtime();
+    let store = MemoryStore::new(runtime.clone());
+    let ((one, records), (other, _)) = (host(&store, &runtime, "one"), host(&store, &runtime, "other"));
+    records.hangs.store(true, Ordering::SeqCst);
+    tokio::select! {
+        biased;
+        _ = one.take(NAME, Some(UPDATE)) => unreachable!("the write has no answer"),
+        () = std::future::ready(()) => {}
+    }
+    records.hangs.store(false, Ordering::SeqCst);
+    assert!(store.get(NAME).await.unwrap().is_some(), "the record was written");
+    one.take(NAME, Some(UPDATE)).await.unwrap().release().await;
+    other.take(NAME, Some(UPDATE)).await.unwrap().release().await;
 }
 
 #[tokio::test]
@@ -219,9 +244,9 @@ async fn a_lease_whose_first_answer_was_lost_is_held() {
     let store = MemoryStore::new(runtime.clone());
     let ((one, records), (other, _)) = (host(&store, &runtime, "one"), host(&store, &runtime, "other"));
     records.loses_answer.store(true, Ordering::SeqCst);
-    let guard = one.take(NAME, Some("update")).await.unwrap();
+    let guard = one.take(NAME, Some(UPDATE)).await.unwrap();
     assert!(one.check(CHECKPOINT).await.unwrap().is_some());
-    assert!(is_conflict(other.take(NAME, Some("update")).await));
+    assert!(is_conflict(other.take(NAME, Some(UPDATE)).await));
     guard.release().await;
 }
 
@@ -237,21 +262,16 @@ async fn a_lease_that_may_have_been_taken_blocks_neither_this_process_nor_this_h
         first.holder.system.clone_from(&neighbour.holder.system);
         records.loses_answer.store(true, Ordering::SeqCst);
         records.is_cut_with_it.store(true, Ordering::SeqCst);
-        let refused = first.take(NAME, Some("update")).await;
+        let refused = first.take(NAME, Some(UPDATE)).await;
         assert!(refused.is_err_and(|error| error.kind() == ErrorKind::Unavailable));
         records.is_cut.store(false, Ordering::SeqCst);
         let begin = runtime.clock.elapsed();
         if is_own {
-            first.take(NAME, Some("update")).await.unwrap().release().await;
+            first.take(NAME, Some(UPDATE)).await.unwrap().release().await;
         } else {
-            assert!(is_conflict(neighbour.take(NAME, Some("update")).await));
+            assert!(is_conflict(neighbour.take(NAME, Some(UPDATE)).await));
             runtime.clock.wait(DEFAULT_LENGTH).await;
-            neighbour
-                .take(NAME, Some("update"))
-                .await
-                .unwrap()
-                .release()
-                .await;
+            neighbour.take(NAME, Some(UPDATE)).await.unwrap().release().await;
         }
         assert!(runtime.clock.elapsed() - begin <= DEFAULT_LENGTH);
     }
@@ -264,14 +284,14 @@ async fn a_lease_is_released_although_the_answer_to_its_last_renewal_was_lost() 
     let ((one, records), (other, _)) = (host(&store, &runtime, "one"), host(&store, &runtime, "other"));
     for keeps in [false, true] {
         records.keeps_released.store(keeps, Ordering::SeqCst);
-        let guard = one.take(NAME, Some("update")).await.unwrap();
+        let guard = one.take(NAME, Some(UPDATE)).await.unwrap();
         records.loses_answer.store(true, Ordering::SeqCst);
         while records.loses_answer.load(Ordering::SeqCst) {
             runtime.clock.wait(Duration::from_secs(1)).await;
         }
         guard.release().await;
         let begin = runtime.clock.elapsed();
-        other.take(NAME, Some("update")).await.unwrap().release().await;
+        other.take(NAME, Some(UPDATE)).await.unwrap().release().await;
         assert_eq!(runtime.clock.elapsed(), begin, "it was released");
     }
 }
@@ -285,7 +305,7 @@ async fn a_holder_that_has_ended_on_this_host_is_replaced_at_once() {
         pid: u32::MAX,
         ..ProcessIdentity::of(std::process::id())
     };
-    let _guard = dead.take(NAME, Some("update")).await.unwrap();
+    let _guard = dead.take(NAME, Some(UPDATE)).await.unwrap();
     records.is_cut.store(true, Ordering::SeqCst);
     let next = Leases::new(
         Records::over(&store),
@@ -294,11 +314,11 @@ async fn a_holder_that_has_ended_on_this_host_is_replaced_at_once() {
         &HostFacts::system(),
     );
     let begin = runtime.clock.elapsed();
-    let guard = next.take(NAME, Some("update")).await.unwrap();
+    let guard = next.take(NAME, Some(UPDATE)).await.unwrap();
     assert_eq!(runtime.clock.elapsed(), begin);
     // Another engine of this process waits for nothing either.
     let third = host(&store, &runtime, &next.holder.system).0;
-    assert!(is_conflict(third.take(NAME, Some("update")).await));
+    assert!(is_conflict(third.take(NAME, Some(UPDATE)).await));
     assert_eq!(runtime.clock.elapsed(), begin);
     drop(guard);
 }
@@ -309,13 +329,13 @@ async fn a_released_lease_that_stays_as_a_record_is_free_at_once() {
     let store = MemoryStore::new(runtime.clone());
     let ((one, records), (other, _)) = (host(&store, &runtime, "one"), host(&store, &runtime, "other"));
     records.keeps_released.store(true, Ordering::SeqCst);
-    one.take(NAME, Some("update")).await.unwrap().release().await;
+    one.take(NAME, Some(UPDATE)).await.unwrap().release().await;
     assert_eq!(store.list("").await.unwrap().len(), 1);
     let begin = runtime.clock.elapsed();
-    let _taken = other.take(NAME, Some("update")).await.unwrap();
+    let _taken = other.take(NAME, Some(UPDATE)).await.unwrap();
     assert_eq!(runtime.clock.elapsed(), begin);
     assert!(
-        is_conflict(one.take(NAME, Some("update")).await),
+        is_conflict(one.take(NAME, Some(UPDATE)).await),
         "it is held again"
     );
 }
@@ -326,13 +346,13 @@ async fn an_observer_takes_a_lease_that_is_released_while_it_looks() {
     let store = MemoryStore::new(runtime.clone());
     let ((one, records), (other, _)) = (host(&store, &runtime, "one"), host(&store, &runtime, "other"));
     records.keeps_released.store(true, Ordering::SeqCst);
-    let guard = one.take(NAME, Some("update")).await.unwrap();
+    let guard = one.take(NAME, Some(UPDATE)).await.unwrap();
     let begin = runtime.clock.elapsed();
     let releases = async {
         runtime.clock.wait(DEFAULT_LENGTH / 10).await;
         guard.release().await;
     };
-    let (taken, ()) = futures::join!(other.take(NAME, Some("update")), releases);
+    let (taken, ()) = futures::join!(other.take(NAME, Some(UPDATE)), releases);
     taken.unwrap();
     assert!(runtime.clock.elapsed() - begin <= DEFAULT_LENGTH / 5);
 }
@@ -344,17 +364,17 @@ async fn a_release_is_repeated_after_a_failure_and_leaves_the_lease_of_a_success
     let ((one, records), (other, _)) = (host(&store, &runtime, "one"), host(&store, &runtime, "other"));
     for keeps in [false, true] {
         records.keeps_released.store(keeps, Ordering::SeqCst);
-        let guard = one.take(NAME, Some("update")).await.unwrap();
+        let guard = one.take(NAME, Some(UPDATE)).await.unwrap();
         records.failing_releases.store(2, Ordering::SeqCst);
         guard.release().await;
         let begin = runtime.clock.elapsed();
-        let taken = other.take(NAME, Some("update")).await.unwrap();
+        let taken = other.take(NAME, Some(UPDATE)).await.unwrap();
         assert_eq!(runtime.clock.elapsed(), begin, "it was released");
         taken.release().await;
 
-        let guard = one.take(NAME, Some("update")).await.unwrap();
+        let guard = one.take(NAME, Some(UPDATE)).await.unwrap();
         store.delete(NAME).await.unwrap();
-        let taken = other.take(NAME, Some("update")).await.unwrap();
+        let taken = other.take(NAME, Some(UPDATE)).await.unwrap();
         let own = store.get(NAME).await.unwrap().unwrap().version;
         guard.release().await;
         assert_eq!(store.get(NAME).await.unwrap().unwrap().version, own);
@@ -369,13 +389,13 @@ async fn a_short_lease_is_renewed_once_a_second_and_stays_with_its_holder() {
     let (mut one, records) = host(&store, &runtime, "one");
     let (mut other, _) = host(&store, &runtime, "other");
     (one.length, other.length) = (*LENGTHS.start(), *LENGTHS.start());
-    let guard = one.take(NAME, Some("update")).await.unwrap();
+    let guard = one.take(NAME, Some(UPDATE)).await.unwrap();
     let writes = records.writes.load(Ordering::SeqCst);
     runtime.clock.wait(Duration::from_millis(10_500)).await;
     assert_eq!(records.writes.load(Ordering::SeqCst) - writes, 10);
     for _ in 0..5 {
         assert!(
-            is_conflict(other.take(NAME, Some("update")).await),
+            is_conflict(other.take(NAME, Some(UPDATE)).await),
             "its holder is alive"
         );
     }
@@ -391,9 +411,9 @@ async fn a_conflict_names_the_holder_whose_lease_its_owner_s_name_breaks() {
             (host(&store, &runtime, "one"), host(&store, &runtime, "other"));
         records.keeps_released.store(keeps, Ordering::SeqCst);
         (one.facts.username, one.facts.hostname) = ("ann".to_owned(), "there".to_owned());
-        let guard = one.take(NAME, Some("destroy")).await.unwrap();
+        let guard = one.take(NAME, Some(LockPurpose::of("destroy"))).await.unwrap();
         let pid = std::process::id();
-        let error = other.take(NAME, Some("update")).await.map(drop).unwrap_err();
+        let error = other.take(NAME, Some(UPDATE)).await.map(drop).unwrap_err();
         assert_eq!(
             error.message(),
             format!("the lease of {NAME} is held by the destroy of process {pid} of ann@there")
@@ -413,7 +433,7 @@ async fn a_conflict_names_the_holder_whose_lease_its_owner_s_name_breaks() {
             "its holder writes no more"
         );
         let begin = runtime.clock.elapsed();
-        let taken = other.take(NAME, Some("update")).await.unwrap();
+        let taken = other.take(NAME, Some(UPDATE)).await.unwrap();
         assert_eq!(runtime.clock.elapsed(), begin);
         guard.release().await;
         assert!(other.check(CHECKPOINT).await.unwrap().is_some());
