@@ -149,6 +149,7 @@ fn fixture(change: impl FnOnce(&mut Host)) -> Fixture {
         pool: ProviderPool::new(PoolSettings::default(), runtime.clone()),
         runtime,
         in_process: BTreeMap::new(),
+        substitute: None,
         resolver: None,
         installer: Some(Arc::clone(&host) as _),
         installations: Arc::default(),

@@ -20,7 +20,7 @@ use crate::{
     provider::{
         Call, CallLimit, Capabilities, EngineEndpoint, EngineEndpoints, Extensible, HandshakeRequest,
         InstallationSink, Installations, PackageSource, PluginInstaller, PluginOperation, ProviderBackend,
-        ProviderError, ProviderPool, Reply, Resolution, ResolutionRequest, Resolver,
+        ProviderError, ProviderPool, ProviderSubstitute, Reply, Resolution, ResolutionRequest, Resolver,
         backend::mismatch,
         builtin,
         grpc::{GrpcProvider, Parameter, StatusService},
@@ -47,6 +47,8 @@ pub(crate) struct LoaderParts {
     pub runtime: Runtime,
     /// Code of the host by package; each provider serves all instances of its package.
     pub in_process: BTreeMap<String, Arc<dyn ProviderBackend>>,
+    /// Stands in the place of providers, or around them; asked before all others.
+    pub substitute: Option<Arc<dyn ProviderSubstitute>>,
     /// The host's resolver; called first.
     pub resolver: Option<Arc<dyn Resolver>>,
     /// Installs plugins that are not found.
@@ -231,11 +233,28 @@ impl ProviderLoader {
         spec: &ProviderSpec,
         context: &PluginContext,
     ) -> Result<PreparedProvider> {
-        let mut prepared = self.prepare(spec, context).await?;
+        let mut prepared = match self.substitute(spec) {
+            Some(substitute) => {
+                let provider = substitute.provider(spec.package());
+                self.greet_in_process(spec, provider, true).await?
+            }
+            None => self.prepare(spec, context).await?,
+        };
+        if let (None, Some(substitute)) = (self.substitute(spec), &self.parts.substitute) {
+            prepared.provider = substitute.around(spec.package(), prepared.provider, prepared.shared);
+        }
         if self.parts.plugins.waits_for_registrations.contains(&spec.plugin) {
             prepared.capabilities.waits_for_registrations = true;
         }
         Ok(prepared)
+    }
+
+    /// Returns what serves a package in the place of its provider.
+    fn substitute(&self, spec: &ProviderSpec) -> Option<&Arc<dyn ProviderSubstitute>> {
+        let names = [spec.package(), &spec.plugin];
+        let is_given = names.iter().any(|name| self.parts.in_process.contains_key(*name));
+        let substitute = self.parts.substitute.as_ref();
+        substitute.filter(|substitute| substitute.serves(spec.package(), is_given))
     }
 
     async fn prepare(&self, spec: &ProviderSpec, context: &PluginContext) -> Result<PreparedProvider> {
@@ -396,7 +415,7 @@ impl ProviderLoader {
         let is_code = [spec.package(), &spec.plugin]
             .iter()
             .any(|name| *name == builtin::PACKAGE || parts.in_process.contains_key(*name));
-        is_code || parts.resolver.is_some()
+        is_code || parts.resolver.is_some() || self.substitute(spec).is_some()
     }
 
     async fn attach(

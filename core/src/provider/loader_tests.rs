@@ -81,6 +81,7 @@ fn parts(engine: Arc<Engine>, pool: PoolSettings) -> LoaderParts {
         pool: ProviderPool::new(pool, runtime.clone()),
         runtime,
         in_process: BTreeMap::new(),
+        substitute: None,
         resolver: None,
         installer: None,
         installations: Arc::default(),

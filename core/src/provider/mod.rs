@@ -26,6 +26,7 @@ mod run_source;
 pub(crate) mod settings;
 mod shared;
 mod source;
+mod substitute;
 mod view;
 
 pub(crate) use adapter::{Adapter, AdapterOptions};
@@ -53,6 +54,7 @@ pub(crate) use registry::{ProviderHandle, ProviderRegistry};
 pub use resolver::{Resolution, ResolutionRequest, Resolver};
 pub(crate) use run_source::{RunSource, RunSurroundings};
 pub(crate) use source::{LoadedProvider, ProviderSource};
+pub(crate) use substitute::ProviderSubstitute;
 pub(crate) use view::{Effect, PublishedView};
 pub use view::{View, ViewName, ViewStep, Views};
 

@@ -138,6 +138,7 @@ impl GrpcProvider {
             }
         };
         let answer = tokio::select! {
+            biased;
             answer = attempts => answer,
             () = self.runtime.clock.wait(self.peer.timeouts.ready) => return Err(self.timeout_error("Handshake")),
         };
@@ -167,6 +168,7 @@ impl GrpcProvider {
     pub(crate) async fn ask_info(&self) -> ProviderResult<PluginInfo> {
         let mut client = self.client();
         let answer = tokio::select! {
+            biased;
             answer = client.get_plugin_info(()) => answer,
             () = self.runtime.clock.wait(self.peer.timeouts.ready) => return Err(self.timeout_error("GetPluginInfo")),
         };

@@ -98,6 +98,7 @@ const fn sending_inputs(
 ) -> EncodeOptions {
     EncodeOptions {
         keep_outputs: capabilities.accept_outputs,
+        whole_outputs: true,
         keep_resources: true,
         ..sending(label, capabilities, unknowns)
     }

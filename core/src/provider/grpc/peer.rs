@@ -75,6 +75,7 @@ impl Peer {
     async fn end(&self, runtime: &Runtime) -> Option<String> {
         let process = self.process.as_ref()?;
         tokio::select! {
+            biased;
             end = process.exited() => Some(end),
             () = runtime.clock.wait(PROCESS_EXIT_TIMEOUT) => None,
         }
@@ -90,6 +91,7 @@ impl Peer {
             return;
         }
         tokio::select! {
+            biased;
             answer = client.cancel(()) => if let Err(failure) = answer
                 && failure.code() != Code::Unimplemented
             {

@@ -40,6 +40,7 @@ pub(super) const fn sending(
         keep_secrets: true,
         keep_resources: capabilities.accept_resources,
         keep_outputs: false,
+        whole_outputs: false,
         keep_bytes: capabilities.accept_byte_strings,
         elide_assets: false,
     }

@@ -1,0 +1,93 @@
+/** Faults: what happens to the calls of providers that a pattern names. */
+import { InvalidInputError } from "../errors";
+import { ProviderStatus } from "../provider";
+
+/** A call of a provider. */
+export type FaultCall = "check" | "diff" | "create" | "read" | "update" | "delete" | "invoke" | "call" | "construct" | "*";
+
+const CALLS: readonly string[] = ["check", "diff", "create", "read", "update", "delete", "invoke", "call", "construct", "*"];
+
+/** Which calls a fault happens to. */
+export interface FaultOptions {
+    /** A pattern of the names of resources; `*` in it is any text. */
+    name?: string;
+    /** How many calls it happens to, 1 when left out; `Infinity` is every one. */
+    times?: number;
+    /** How many calls that match are spared first. */
+    skip?: number;
+    /** Whether calls of previews count. */
+    inPreviews?: boolean;
+}
+
+/** The options of `fail()`. */
+export interface FailOptions extends FaultOptions {
+    /** The message of the provider. */
+    message?: string;
+    /** The status of its answer: one of `ProviderStatus`. */
+    status?: number;
+    /** The call has its effect, but its answer is lost. */
+    answerLost?: boolean;
+    /** The resource is created or updated, but its initialization fails. */
+    initialization?: boolean;
+}
+
+/** A fault of one operation; made by `fail()`, `delay()`, `interrupt()` and `kill()`. */
+export class Fault {
+    readonly #document: object;
+
+    /** @internal */
+    constructor(call: FaultCall, type: string, options: FaultOptions, effect: object) {
+        if (!CALLS.includes(call)) {
+            throw new InvalidInputError(`call takes one of ${CALLS.join(", ")}, not ${JSON.stringify(call)}`);
+        }
+        const { name = "*", times = 1, skip = 0, inPreviews = false } = options;
+        for (const [what, number] of Object.entries({ times, skip })) {
+            if (!(number >= 0) || (number !== Infinity && !Number.isInteger(number))) {
+                throw new InvalidInputError(`${what} takes a whole number from 0 on, not ${String(number)}`);
+            }
+        }
+        this.#document = { call, type, name, times: times === Infinity ? null : times, skip, in_previews: inPreviews, ...effect };
+    }
+
+    /** @internal Writes faults for the engine. */
+    static document(faults: readonly Fault[]): string {
+        return JSON.stringify(
+            faults.map((fault) => {
+                if (!(fault instanceof Fault)) {
+                    throw new InvalidInputError("faults takes a list of fail(), delay(), interrupt() and kill()");
+                }
+                return fault.#document;
+            }),
+        );
+    }
+}
+
+/** Fails calls: `fail("create", "aws:s3/bucket:*", { name: "logs" })`. `type` is a pattern of types, or of the tokens of functions. */
+export function fail(call: FaultCall = "create", type = "*", options: FailOptions = {}): Fault {
+    const { message = "the test has failed this call", status = ProviderStatus.unknown } = options;
+    const effect =
+        options.answerLost === true
+            ? { effect: "lose_answer", message }
+            : options.initialization === true
+              ? { effect: "fail_initialization", message }
+              : { effect: "fail", message, status };
+    return new Fault(call, type, options, effect);
+}
+
+/** Delays calls by real time, 0.02 seconds when left out, so that others end before. */
+export function delay(call: FaultCall = "create", type = "*", options: FaultOptions & { seconds?: number } = {}): Fault {
+    return new Fault(call, type, options, { effect: "delay", seconds: options.seconds ?? 0.02 });
+}
+
+/** Interrupts the operation when the call begins, as by a key press: the call ends, and no other begins. */
+export function interrupt(call: FaultCall = "create", type = "*", options: FaultOptions = {}): Fault {
+    return new Fault(call, type, options, { effect: "interrupt" });
+}
+
+/**
+ * Kills the run at a call, as the end of its process does: nothing of it has an effect any more. With `after`, the call still has its
+ * effect: the thing is created, and not recorded.
+ */
+export function kill(call: FaultCall = "create", type = "*", options: FaultOptions & { after?: boolean } = {}): Fault {
+    return new Fault(call, type, options, { effect: options.after === true ? "kill_after" : "kill_before" });
+}

@@ -1,0 +1,21 @@
+/**
+ * A test kit for programs: the real engine, in milliseconds, against simulated providers. It works with `node:test` and with any other
+ * runner: assertions throw `AssertionError`.
+ */
+export type { Answer, Outputs, Subject } from "./answers";
+export { type ArbitraryLike, configurations, type Declared, type FastCheck } from "./configurations";
+export { type Crash, crashEverywhere, type CrashOptions } from "./crashes";
+export { delay, fail, type FailOptions, Fault, type FaultCall, type FaultOptions, interrupt, kill } from "./faults";
+export { refactoring } from "./refactoring";
+export { Resources, SimulatedResource } from "./resources";
+export { type AssertionOptions, SimulatedResult } from "./result";
+export {
+    simulate,
+    type SimulatedCall,
+    type SimulatedOptions,
+    type SimulatedProgramOptions,
+    SimulatedStack,
+    type SimulationOptions,
+} from "./stack";
+export { simulated, type TestContextLike } from "./test_context";
+export { Thing, World } from "./world";

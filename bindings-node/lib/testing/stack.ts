@@ -1,0 +1,352 @@
+/** Simulated stacks: operations of the real engine against a world in memory. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+
+import type { Bridge } from "../bridge";
+import { Engine, type EngineOptions, type StackOptions } from "../engine";
+import { guarded, InvalidInputError, StackwrightError } from "../errors";
+import { type Native, native } from "../native";
+import { type Deployment, type Operation, type OperationOptions, Result } from "../operation";
+import type { AnyProgram } from "../program";
+import type { Provider } from "../provider";
+import type { Stack } from "../stack";
+import type { PropertyMap } from "../values";
+import { type Answer, type Outputs, readAnswers } from "./answers";
+import { Fault } from "./faults";
+import type { Resources } from "./resources";
+import { SimulatedResult } from "./result";
+import { World } from "./world";
+
+/** A call of a provider. */
+export interface SimulatedCall {
+    /** The name: `create` for instance. */
+    call: string;
+    /** The type of the resource, or the token of the function. */
+    type: string;
+    /** The name of the resource; empty for functions and methods. */
+    name: string;
+    /** The URN of the resource; likewise. */
+    urn: string;
+    /** Whether a preview made it. */
+    preview: boolean;
+}
+
+/** The options of one simulated operation, beside those of every operation. */
+export interface SimulatedOptions extends Omit<OperationOptions, "signal"> {
+    /** What happens to the calls of this operation. A fault that did not happen is an error: its pattern may be misspelt. */
+    faults?: readonly Fault[];
+    /** Whether a failed operation throws its error, as when left out; with false, its result is returned. */
+    check?: boolean;
+}
+
+/** The options of an operation that runs the program. */
+export interface SimulatedProgramOptions extends SimulatedOptions {
+    /** The configuration from now on; that of this preview alone. */
+    config?: StackOptions["config"];
+}
+
+/** The settings of a simulation. Types in patterns are tokens (`aws:s3/bucket:Bucket`, or `aws:s3:Bucket`), in which `*` is any text. */
+export interface SimulationOptions extends SimulatedProgramOptions {
+    /** The name of the stack, as `project/stack`. */
+    stack?: string;
+    /** The results of functions and methods by their tokens: objects, or functions of the arguments. */
+    functions?: { readonly [token: string]: Answer };
+    /** Outputs of resources beside their inputs, by patterns of types: objects, or functions of the resource. */
+    outputs?: { readonly [pattern: string]: Outputs };
+    /**
+     * The schemas of packages, or the paths of their files: inputs are checked and completed, outputs have their types, secret ones are
+     * secret, and properties that replace do.
+     */
+    schemas?: readonly (object | string)[];
+    /** By patterns of types, the paths of properties whose changes replace the resource. */
+    replaceOn?: { readonly [pattern: string]: readonly string[] };
+    /** Patterns of types whose replacements delete first. */
+    deleteBeforeReplace?: readonly string[];
+    /** What exists before, for reads and imports: properties by type and id. */
+    existing?: { readonly [type: string]: { readonly [id: string]: PropertyMap } };
+    /** Real providers in this process by package. Faults and crashes work on them, too. */
+    providers?: { readonly [name: string]: Provider };
+    /** Packages whose plugins are started. */
+    real?: readonly string[];
+    /**
+     * The file of a recording. Where it does not exist, all providers are real, and their calls are recorded; where it does, they are
+     * played and no provider is needed. It has types, names, ids, inputs and outputs; secrets are masked.
+     */
+    record?: string;
+    /** Where plugins of `real` packages and of recordings are looked for. */
+    plugins?: EngineOptions["plugins"];
+    /** The state to begin with, as a deployment document. */
+    state?: Deployment | string;
+    /** The passphrase of the secrets in `state`. */
+    passphrase?: string;
+    /** Further settings of the stack: `project` for instance, whose program is run where there is no other. */
+    settings?: Omit<StackOptions, "program" | "config">;
+    /** Whether the program is run at once, as when left out. With false, call `up()`. */
+    run?: boolean;
+}
+
+/** What a simulated stack is made of. @internal */
+export interface Parts {
+    simulation: Native.Simulation;
+    answers: Provider;
+    name: string;
+    program: AnyProgram | undefined;
+    config: StackOptions["config"];
+    settings: StackOptions;
+    engine: Omit<EngineOptions, "store">;
+    record: string | undefined;
+}
+
+/** A stack with a world of its own; `simulate()` makes it. */
+export class SimulatedStack {
+    readonly #parts: Parts;
+    #engine: [Engine, Bridge] | undefined;
+    #last: SimulatedResult | undefined;
+    /** The name, as `project/stack`. */
+    readonly name: string;
+    /** The program of the next operations. */
+    program: AnyProgram | undefined;
+    /** The configuration of the next operations. */
+    config: StackOptions["config"];
+    /** What exists: a test changes it by hand. */
+    readonly world: World;
+
+    /** @internal */
+    constructor(parts: Parts) {
+        this.#parts = parts;
+        this.name = parts.name;
+        this.program = parts.program;
+        this.config = parts.config;
+        this.world = new World({ simulation: parts.simulation, bridge: () => this.#opened()[1].native });
+    }
+
+    /** Brings the stack to the state that the program describes; a given program is that of the next operations, too. */
+    async up(program?: AnyProgram, options: SimulatedProgramOptions = {}): Promise<SimulatedResult> {
+        this.program = program ?? this.program;
+        this.config = options.config ?? this.config;
+        return this.#operate("up", options);
+    }
+
+    /** Computes what `up()` would do; the program and configuration that are given hold for this preview alone. */
+    async preview(program?: AnyProgram, options: SimulatedProgramOptions = {}): Promise<SimulatedResult> {
+        const before = [this.program, this.config] as const;
+        try {
+            this.program = program ?? this.program;
+            this.config = options.config ?? this.config;
+            return await this.#operate("preview", options);
+        } finally {
+            [this.program, this.config] = before;
+        }
+    }
+
+    /** Reads every thing and records what is there. */
+    async refresh(options: SimulatedOptions = {}): Promise<SimulatedResult> {
+        return this.#operate("refresh", options);
+    }
+
+    /** Deletes every resource. */
+    async destroy(options: SimulatedOptions = {}): Promise<SimulatedResult> {
+        return this.#operate("destroy", options);
+    }
+
+    async #operate(verb: "up" | "preview" | "refresh" | "destroy", options: SimulatedProgramOptions): Promise<SimulatedResult> {
+        const { faults = [], check = true, config: _config, ...others } = options;
+        const { simulation } = this.#parts;
+        guarded(() => simulation.setFaults(Fault.document(faults)));
+        const stack = await this.stack();
+        const result = await this.#resultOf(stack[verb](others));
+        this.#last = result;
+        this.#saveRecording(result);
+        const unused = faults.length === 0 ? [] : simulation.unusedFaults();
+        if (unused.length > 0) {
+            throw new Error(this.#unused(unused));
+        }
+        simulation.setFaults("[]");
+        if (check && result.error !== undefined) {
+            throw result.error;
+        }
+        return result;
+    }
+
+    async #resultOf(operation: Operation): Promise<SimulatedResult> {
+        const bridge = this.#opened()[1].native;
+        try {
+            return new SimulatedResult(await operation, undefined, bridge);
+        } catch (error) {
+            const result = error instanceof StackwrightError ? error.result : undefined;
+            if (!(result instanceof Result)) {
+                throw error;
+            }
+            return new SimulatedResult(result, error as Error, bridge);
+        }
+    }
+
+    #unused(unused: readonly string[]): string {
+        const calls = new Set(this.calls.map(({ call, type, name }) => `${call} of "${type}" named "${name}"`));
+        return `faults did not happen: ${unused.join("; ")}\nthe calls were:\n  ${[...calls].sort().join("\n  ") || "none"}`;
+    }
+
+    #saveRecording({ result }: SimulatedResult): void {
+        const { record, simulation } = this.#parts;
+        if (record === undefined) {
+            return;
+        }
+        const recorded = guarded(() => simulation.recorded(Result.native(result)));
+        if (typeof recorded === "string") {
+            mkdirSync(dirname(record), { recursive: true });
+            writeFileSync(record, recorded);
+        }
+    }
+
+    #opened(): [Engine, Bridge] {
+        const { engine, simulation, answers } = this.#parts;
+        this.#engine ??= Engine.simulated(engine, simulation, answers);
+        return this.#engine;
+    }
+
+    /** Returns the stack itself, for edits of its state, its history and the rest of its methods. */
+    async stack(): Promise<Stack> {
+        const program = this.program === undefined ? {} : { program: this.program };
+        const config = this.config === undefined ? {} : { config: this.config };
+        return this.#opened()[0].stack(this.name, { ...this.#parts.settings, ...program, ...config, create: true });
+    }
+
+    /** The result of the last operation. */
+    get result(): SimulatedResult {
+        if (this.#last === undefined) {
+            throw new InvalidInputError("the stack has had no operation yet; call up()");
+        }
+        return this.#last;
+    }
+
+    /** The resources of the last result. */
+    get resources(): Resources {
+        return this.result.resources;
+    }
+
+    /** The outputs of the stack in the last result. */
+    get outputs(): SimulatedResult["outputs"] {
+        return this.result.outputs;
+    }
+
+    /** The calls of providers so far, in the order in which they began. */
+    get calls(): SimulatedCall[] {
+        return JSON.parse(this.#parts.simulation.calls()) as SimulatedCall[];
+    }
+
+    /** Forgets the calls so far. */
+    clearCalls(): void {
+        this.#parts.simulation.clearCalls();
+    }
+
+    /** What the last run was killed at by `kill()`; undefined while it lives. */
+    get killedAt(): string | undefined {
+        return this.#parts.simulation.killedAt() ?? undefined;
+    }
+
+    /** Begins anew with another engine on the same store, as another process does after a run that was killed. */
+    async restart(): Promise<void> {
+        await this.close();
+        this.#parts.simulation.beginRun();
+    }
+
+    /** Compares the world with the state of the last result: what exists and is not recorded, and what is recorded and does not exist. */
+    discrepancies(): string[] {
+        return guarded(() => this.#parts.simulation.discrepancies(Result.native(this.result.result)));
+    }
+
+    /** @internal Begins a run that is killed at a moment. */
+    static beginRun(stack: SimulatedStack, moment: number): void {
+        stack.#parts.simulation.beginRun(moment);
+    }
+
+    /** @internal Puts the resources of the recorded state into the world. */
+    static async adopt(stack: SimulatedStack): Promise<void> {
+        const opened = await stack.stack();
+        const result = await opened.destroy({ dryRun: true, ignoreProtect: true });
+        guarded(() => stack.#parts.simulation.adopt(Result.native(result)));
+    }
+
+    /** Ends the engine. A later operation begins with another one. */
+    async close(): Promise<void> {
+        const engine = this.#engine;
+        this.#engine = undefined;
+        await engine?.[0].close();
+    }
+
+    [Symbol.asyncDispose](): Promise<void> {
+        return this.close();
+    }
+}
+
+function schemaOf(schema: object | string): unknown {
+    return typeof schema === "string" ? JSON.parse(readFileSync(schema, "utf8")) : schema;
+}
+
+/**
+ * Runs a program with the real engine, in memory, against simulated providers. Any package is served: outputs repeat the inputs, and ids are
+ * generated, the same ones for equal programs.
+ *
+ * ```js
+ * const stack = await simulate(program, { outputs: { "cloud:index:Machine": { address: "10.0.0.1" } } });
+ * assert.equal(stack.resources.find("cloud:index:Record", "dns").inputs.address, "10.0.0.1");
+ * (await stack.preview()).assertNoChanges();
+ * ```
+ */
+export async function simulate(program?: AnyProgram, options: SimulationOptions = {}): Promise<SimulatedStack> {
+    const {
+        stack = "project/test",
+        functions,
+        outputs,
+        schemas = [],
+        replaceOn = {},
+        deleteBeforeReplace = [],
+        existing = {},
+        providers,
+        real = [],
+        record,
+        plugins,
+        state,
+        passphrase,
+        settings = {},
+        run = true,
+        config,
+        ...first
+    } = options;
+    const answers = readAnswers(functions, outputs);
+    const played = record !== undefined && existsSync(record) ? readFileSync(record, "utf8") : undefined;
+    const document = {
+        schemas: schemas.map(schemaOf),
+        replace_on: replaceOn,
+        delete_before_replace: deleteBeforeReplace,
+        answered_functions: answers.functions,
+        answered_outputs: answers.computed,
+        real,
+        records: record !== undefined && played === undefined,
+    };
+    const values = { outputs: answers.data, existing };
+    const simulation = guarded(() => new native.Simulation(JSON.stringify(document), values, played));
+    const engine: Omit<EngineOptions, "store"> = {
+        ...(providers === undefined ? {} : { providers }),
+        ...(plugins === undefined ? {} : { plugins }),
+        ...(passphrase === undefined ? {} : { passphrase }),
+    };
+    const simulated = new SimulatedStack({
+        simulation,
+        answers: answers.provider,
+        name: stack,
+        program,
+        config,
+        settings,
+        engine,
+        record: played === undefined ? record : undefined,
+    });
+    if (state !== undefined) {
+        await (await simulated.stack()).importDeployment(state, { force: true });
+        await SimulatedStack.adopt(simulated);
+    }
+    if (run) {
+        await simulated.up(undefined, first);
+    }
+    return simulated;
+}

@@ -1,0 +1,23 @@
+/** A helper for `node:test`. */
+import type { AnyProgram } from "../program";
+import { simulate, type SimulatedStack, type SimulationOptions } from "./stack";
+
+/** What a test of `node:test` gets. */
+export interface TestContextLike {
+    after(ends: () => Promise<void>): void;
+}
+
+/** Does what `simulate()` does, and closes the stack at the end of a test of `node:test`: `const stack = await simulated(t, program)`. */
+export async function simulated(context: TestContextLike, program?: AnyProgram, options: SimulationOptions = {}): Promise<SimulatedStack> {
+    const stack = await simulate(program, { ...options, run: false });
+    context.after(() => stack.close());
+    if (options.run !== false) {
+        const { faults, check, config } = options;
+        await stack.up(undefined, {
+            ...(faults === undefined ? {} : { faults }),
+            ...(check === undefined ? {} : { check }),
+            ...(config === undefined ? {} : { config }),
+        });
+    }
+    return stack;
+}

@@ -1,0 +1,158 @@
+"""Crashes: a run is killed at each of its moments, and the next one has to complete what it left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, Literal, Union
+
+from .._record import record
+from .._runner import Program
+from ..errors import InvalidInputError, StackwrightError
+from ..options import OperationOptions
+from ._stack import SimulatedStack, simulate
+
+__all__ = ["Crash", "CrashReport", "crash_everywhere"]
+
+Recovery = Union[Literal["adopt"], Callable[[SimulatedStack], object], None]
+
+_OPTIONS: Final = frozenset(OperationOptions.__annotations__)
+
+_NOT_REPEATABLE: Final = ("dry_run", "run_id")
+"""Options that a run which is killed and repeated cannot have: a dry run changes nothing, and an id belongs to one run."""
+
+_MAX_SHOWN: Final = 5
+"""How many crashes with problems the text of an error lists."""
+
+
+@record(frozen=True, slots=True)
+class Crash:
+    """A run that was killed."""
+
+    moment: int
+    """The number of the moment, from 0."""
+    place: str
+    """The moment: ``before the create of web (cloud:index:Machine)``, ``in the middle of appending to the journal``…"""
+    problems: tuple[str, ...]
+    """What was wrong after the next run; none when it has completed everything."""
+
+
+@record(frozen=True, slots=True)
+class CrashReport:
+    """The crashes of :func:`crash_everywhere`."""
+
+    crashes: tuple[Crash, ...]
+    """The crashes, in the order of their moments."""
+
+    def __len__(self) -> int:
+        return len(self.crashes)
+
+
+def crash_everywhere(
+    program: Program,
+    *,
+    before: Program | None = None,
+    verb: Literal["up", "destroy", "refresh"] = "up",
+    recover: Recovery = "adopt",
+    every: int = 1,
+    **settings: Any,
+) -> CrashReport:
+    """Kills a run at each of its moments, and asserts that the next run completes it and nothing exists twice.
+
+    The moments are before and after each call of a provider and each write of the store, and in the middle of appends to the journal. A
+    killed run has no further effect; the next one has another engine on the same store. It has to succeed, to leave nothing to do, and
+    to leave a world in which everything is recorded once.
+
+    :param program: The program that is killed.
+    :param before: The program whose state it begins with: for updates, replacements and deletions. With ``verb="destroy"`` and
+        ``"refresh"`` it is ``program`` when left out.
+    :param verb: The operation that is killed.
+    :param recover: What is done before the next run, as by an operator: ``"adopt"`` looks up what interrupted creations have made and
+        records it (:meth:`~stackwright.Stack.adopt_pending`), or deletes it where the state has another one. A function gets the stack
+        instead; ``None`` does nothing, and the next run creates such things again.
+    :param every: Kills at every such moment only.
+    :param settings: Those of :func:`simulate`, and options of the operation. ``parallel`` is 1 when left out.
+    :raises AssertionError: that lists the moments after which something was wrong.
+    :raises InvalidInputError: for ``every`` below 1, and for the options ``dry_run`` and ``run_id``.
+    """
+    if not isinstance(every, int) or every < 1:
+        raise InvalidInputError(f"every takes a whole number from 1 on, not {every!r}")
+    options = {name: settings.pop(name) for name in list(settings) if name in _OPTIONS}
+    for name in _NOT_REPEATABLE:
+        if name in options:
+            raise InvalidInputError(f"crash_everywhere() kills and repeats runs, which cannot have the option {name}")
+    options.setdefault("parallel", 1)
+    first = before if before is not None or verb == "up" else program
+    crashes: list[Crash] = []
+    moment = 0
+    while True:
+        with simulate(program if first is None else first, run=False, **settings) as stack:
+            if first is not None:
+                stack.up(**options)
+            stack.program = program
+            # A stack that exists is opened without a write.
+            stack.stack()
+            stack._simulation.begin_run(moment)
+            try:
+                getattr(stack, verb)(check=False, **options)
+            except StackwrightError:
+                if stack.killed_at is None:
+                    raise
+            place = stack.killed_at
+            if place is None:
+                break
+            stack.restart()
+            crashes.append(Crash(moment, place, tuple(_problems(stack, verb, recover, options))))
+        moment += every
+    report = CrashReport(tuple(crashes))
+    broken = [crash for crash in crashes if crash.problems]
+    if broken:
+        raise AssertionError(_text(broken, len(crashes)))
+    return report
+
+
+def _text(broken: list[Crash], count: int) -> str:
+    lines = [f"after {len(broken)} of {count} crashes the next run did not complete what was left:"]
+    for crash in broken[:_MAX_SHOWN]:
+        lines.append(f"  killed {crash.place} (moment {crash.moment}):")
+        lines.extend(f"    {problem}" for problem in crash.problems)
+    if len(broken) > _MAX_SHOWN:
+        lines.append(f"  and {len(broken) - _MAX_SHOWN} more")
+    return "\n".join(lines)
+
+
+def _problems(stack: SimulatedStack, verb: str, recover: Recovery, options: dict[str, Any]) -> list[str]:
+    if recover == "adopt":
+        _adopt(stack)
+    elif recover is not None:
+        recover(stack)
+    completed = getattr(stack, verb)(check=False, **options)
+    if completed.error is not None:
+        return [f"it failed: {completed.error}"]
+    problems = stack.discrepancies()
+    if verb != "destroy":
+        again = stack.preview(check=False) if verb == "up" else stack.refresh(check=False, dry_run=True)
+        if again.error is not None:
+            problems.append(f"the preview after it failed: {again.error}")
+        elif again.has_changes:
+            changes = ", ".join(f"{step.op} of {step.urn.split('::', 3)[3]}" for step in again.steps)
+            problems.append(f"it left something to do: {changes or 'the outputs of the stack change'}")
+    return problems
+
+
+def _adopt(stack: SimulatedStack) -> None:
+    """Records what interrupted creations have made, and deletes it where the state has another one."""
+    opened = stack.stack()
+    pending = [each for each in opened.pending() if each.kind == "creating"]
+    if not pending:
+        return
+    records = opened.resources()
+    recorded = {(each.type, each.id) for each in records}
+    urns = {each.urn for each in records if not each.delete}
+    for each in pending:
+        made = [thing for thing in stack.world if thing.urn == each.urn and (thing.type, thing.id) not in recorded]
+        if len(made) == 1 and each.urn not in urns:
+            opened.adopt_pending(each, made[0].id)
+            continue
+        for thing in made:
+            stack._simulation.remove(thing.type, thing.id)
+        opened.forget_pending(each)

@@ -1,0 +1,362 @@
+"""Simulated stacks: operations of the real engine against a world in memory."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal, Union
+
+from .._annotations import Unpack
+from .._checks import require, require_given
+from .._record import record
+from .._results import Step
+from .._runner import Program
+from .._stackwright import Simulation
+from ..engine import Engine
+from ..errors import InvalidInputError, StackwrightError
+from ..operation import Operation
+from ..options import OperationOptions, Plugins, StackSettings
+from ..stack import Stack
+from ..sync import Stack as SyncStack
+from ..sync import _background
+from ..values import OutputValue, PropertyValue
+from ._answers import Answer, Answers, Outputs, read_answers
+from ._faults import Fault, document_of_faults
+from ._resources import Resources
+from ._result import SimulatedResult
+from ._world import World
+
+__all__ = ["Call", "SimulatedStack", "simulate"]
+
+Verb = Literal["up", "preview", "refresh", "destroy"]
+Schema = Union[Mapping[str, Any], str, "os.PathLike[str]"]
+
+
+@record(frozen=True, slots=True)
+class Call:
+    """A call of a provider."""
+
+    call: str
+    """The name: ``create`` for instance."""
+    type: str
+    """The type of the resource, or the token of the function."""
+    name: str
+    """The name of the resource; empty for functions and methods."""
+    urn: str
+    """The URN of the resource; likewise."""
+    preview: bool
+    """Whether a preview made it."""
+
+
+class _Engine(Engine):
+    """An engine whose providers are simulated."""
+
+    def __init__(self, simulation: Simulation, answers: Answers, **settings: Any) -> None:
+        self._simulation = simulation
+        self._answers = answers
+        super().__init__(store="memory://", **settings)
+
+
+class SimulatedStack:
+    """A stack with a world of its own; :func:`simulate` makes it.
+
+    It is a context manager; without it, its threads end when nothing refers to it any more.
+    """
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        answers: Answers,
+        name: str,
+        program: Program | None,
+        settings: dict[str, Any],
+        engine: dict[str, Any],
+        record: Path | None,
+    ) -> None:
+        self._simulation: Final = simulation
+        self._answers = answers
+        self._engine_settings = engine
+        self._record = record
+        self._native_engine: _Engine | None = None
+        self._last: SimulatedResult | None = None
+        self.name: Final = name
+        """The name, as ``project/stack``."""
+        self.program = program
+        """The program of the next operations."""
+        self.settings: Final = settings
+        """The settings with which the stack is opened for each operation; see :class:`stackwright.StackSettings`."""
+        self.world: Final = World(simulation)
+        """What exists: a test changes it by hand."""
+
+    # ---- operations ----
+
+    def up(
+        self,
+        program: Program | None = None,
+        *,
+        config: Mapping[str, PropertyValue] | None = None,
+        faults: Iterable[Fault] = (),
+        check: bool = True,
+        **options: Unpack[OperationOptions],
+    ) -> SimulatedResult:
+        """Brings the stack to the state that the program describes.
+
+        :param program: The program from now on.
+        :param config: The configuration from now on.
+        :param faults: What happens to the calls of this operation. A fault that did not happen is an error: its pattern may be
+            misspelt.
+        :param check: Whether a failed operation raises its error; its result is returned otherwise.
+        """
+        return self._operate("up", program, config, faults, check, options)
+
+    def preview(
+        self,
+        program: Program | None = None,
+        *,
+        config: Mapping[str, PropertyValue] | None = None,
+        faults: Iterable[Fault] = (),
+        check: bool = True,
+        **options: Unpack[OperationOptions],
+    ) -> SimulatedResult:
+        """Computes what :meth:`up` would do; the program and configuration that are given hold for this preview alone."""
+        before = self.program, self.settings.get("config")
+        try:
+            return self._operate("preview", program, config, faults, check, options)
+        finally:
+            self.program, self.settings["config"] = before
+
+    def refresh(
+        self, *, faults: Iterable[Fault] = (), check: bool = True, **options: Unpack[OperationOptions]
+    ) -> SimulatedResult:
+        """Reads every thing and records what is there."""
+        return self._operate("refresh", None, None, faults, check, options)
+
+    def destroy(
+        self, *, faults: Iterable[Fault] = (), check: bool = True, **options: Unpack[OperationOptions]
+    ) -> SimulatedResult:
+        """Deletes every resource."""
+        return self._operate("destroy", None, None, faults, check, options)
+
+    def _operate(
+        self,
+        verb: Verb,
+        program: Program | None,
+        config: Mapping[str, PropertyValue] | None,
+        faults: Iterable[Fault],
+        check: bool,
+        options: OperationOptions,
+    ) -> SimulatedResult:
+        if program is not None:
+            self.program = program
+        if config is not None:
+            self.settings["config"] = dict(config)
+        faults = tuple(faults)
+        self._simulation.set_faults(document_of_faults(faults))
+        result = SimulatedResult.of(_background.run(self._run(verb, options)))
+        self._last = result
+        self._save_recording(result)
+        if faults and (unused := self._simulation.unused_faults()):
+            raise AssertionError(self._unused(unused))
+        self._simulation.set_faults(b"[]")
+        if check and result.error is not None:
+            error = result.error
+            if isinstance(error, StackwrightError):
+                error.result = result
+            raise error
+        return result
+
+    async def _run(self, verb: Verb, options: OperationOptions) -> Any:
+        stack = await self._open()
+        if verb == "up":
+            operation: Operation = stack.up(**options)
+        elif verb == "preview":
+            operation = stack.preview(**options)
+        elif verb == "refresh":
+            operation = stack.refresh(**options)
+        else:
+            operation = stack.destroy(**options)
+        return await operation.wait()
+
+    async def _open(self) -> Stack:
+        if self._native_engine is None:
+            self._native_engine = _Engine(self._simulation, self._answers, **self._engine_settings)
+        return await self._native_engine.stack(self.name, self.program, create=True, **self.settings)
+
+    def _unused(self, unused: Sequence[str]) -> str:
+        calls = sorted({f"{call.call} of {call.type!r} named {call.name!r}" for call in self.calls})
+        listed = "\n  ".join(calls) or "none"
+        return f"faults did not happen: {'; '.join(unused)}\nthe calls were:\n  {listed}"
+
+    # ---- what there is ----
+
+    @property
+    def result(self) -> SimulatedResult:
+        """The result of the last operation."""
+        if self._last is None:
+            raise InvalidInputError("the stack has had no operation yet; call up()")
+        return self._last
+
+    @property
+    def resources(self) -> Resources:
+        """The resources of the last result."""
+        return self.result.resources
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of the last result."""
+        return self.result.steps
+
+    @property
+    def outputs(self) -> Mapping[str, OutputValue[PropertyValue]]:
+        """The outputs of the stack in the last result."""
+        return self.result.outputs
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls of providers, in the order in which they began; ``calls.clear()`` is :meth:`clear_calls`."""
+        return [Call(**call) for call in json.loads(self._simulation.calls())]
+
+    def clear_calls(self) -> None:
+        """Forgets the calls so far."""
+        self._simulation.clear_calls()
+
+    def stack(self) -> SyncStack:
+        """Returns the stack itself, for edits of its state, its history and the rest of its methods."""
+        return SyncStack(_background.run(self._open()))
+
+    # ---- crashes ----
+
+    @property
+    def killed_at(self) -> str | None:
+        """What the last run was killed at by :func:`kill`; ``None`` while it lives."""
+        return self._simulation.killed_at
+
+    def restart(self) -> None:
+        """Begins anew with another engine on the same store, as another process does after a run that was killed."""
+        self.close()
+        self._simulation.begin_run(None)
+
+    def discrepancies(self) -> list[str]:
+        """Compares the world with the state of the last result: what exists and is not recorded, and what is recorded and does not
+        exist."""
+        return self._simulation.discrepancies(self.result._native)
+
+    def close(self) -> None:
+        """Ends the threads of the engine. A later operation starts others."""
+        engine, self._native_engine = self._native_engine, None
+        if engine is not None:
+            _background.run(engine.close())
+
+    def __enter__(self) -> SimulatedStack:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<SimulatedStack {self.name}: {len(self.world)} things>"
+
+    def _save_recording(self, result: SimulatedResult) -> None:
+        if self._record is not None and (recorded := self._simulation.recorded(result._native)) is not None:
+            self._record.parent.mkdir(parents=True, exist_ok=True)
+            self._record.write_bytes(recorded)
+
+
+def _schema(schema: Schema) -> Any:
+    if isinstance(schema, Mapping):
+        return dict(schema)
+    require_given("schemas", schema, (str, os.PathLike), "schemas of packages: dictionaries, or paths of JSON files")
+    return json.loads(Path(schema).read_text(encoding="utf-8"))
+
+
+def simulate(
+    program: Program | None = None,
+    *,
+    stack: str | None = None,
+    config: Mapping[str, PropertyValue] | None = None,
+    functions: Mapping[str, Answer] | None = None,
+    outputs: Mapping[str, Outputs] | None = None,
+    schemas: Sequence[Schema] = (),
+    replace_on: Mapping[str, Sequence[str]] | None = None,
+    delete_before_replace: Sequence[str] = (),
+    existing: Mapping[str, Mapping[str, Mapping[str, PropertyValue]]] | None = None,
+    providers: Mapping[str, object] | None = None,
+    real: Sequence[str] = (),
+    record: str | os.PathLike[str] | None = None,
+    plugins: Plugins | None = None,
+    state: Mapping[str, Any] | bytes | str | None = None,
+    passphrase: str | None = None,
+    project: str | os.PathLike[str] | None = None,
+    settings: StackSettings | None = None,
+    faults: Iterable[Fault] = (),
+    run: bool = True,
+    **options: Unpack[OperationOptions],
+) -> SimulatedStack:
+    """Runs a program with the real engine, in memory, against simulated providers.
+
+    Any package is served: outputs repeat the inputs, and ids are generated, the same ones for equal programs. Types in patterns are
+    tokens (``aws:s3/bucket:Bucket``, or ``aws:s3:Bucket``), in which ``*`` is any text.
+
+    :param program: A function of this package's API or of a Pulumi SDK. Without one, that of ``project`` is run.
+    :param stack: The name, as ``project/stack``: ``project/test`` when left out, or the stack ``test`` of ``project``.
+    :param config: The configuration.
+    :param functions: The results of functions and methods by their tokens: dictionaries, or functions of the arguments.
+    :param outputs: Outputs of resources beside their inputs, by patterns of types: dictionaries, or functions of a
+        :class:`Subject` with ``type``, ``name``, ``id``, ``inputs`` and ``outputs``.
+    :param schemas: The schemas of packages, or the paths of their files: inputs are checked and completed, outputs have their types,
+        secret ones are secret, and properties that replace do.
+    :param replace_on: By patterns of types, the paths of properties whose changes replace the resource.
+    :param delete_before_replace: Patterns of types whose replacements delete first.
+    :param existing: What exists before, for reads and imports: properties by type and id.
+    :param providers: Real providers in this process by package; see :class:`stackwright.Provider`. Faults and crashes work on them, too.
+    :param real: Packages whose plugins are started.
+    :param record: The file of a recording. Where it does not exist, all providers are real, and their calls are recorded; where it
+        does, they are played and no provider is needed. It has types, names, ids, inputs and outputs; secrets are masked.
+    :param plugins: Where plugins of ``real`` packages and of recordings are looked for.
+    :param state: The state to begin with, as a deployment document.
+    :param passphrase: The passphrase of the secrets in ``state``.
+    :param project: The folder of a project, for its configuration and its program.
+    :param settings: Further settings of the stack.
+    :param faults: What happens to the calls of the first update.
+    :param run: Whether the program is run at once. With ``False``, call :meth:`SimulatedStack.up`.
+    :param options: Options of the first update.
+    """
+    require("replace_on", replace_on, Mapping, "a dictionary of lists of paths by types")
+    require("existing", existing, Mapping, "a dictionary of things by types and ids")
+    answers, answered, computed, data = read_answers(functions, outputs)
+    file = None if record is None else Path(record)
+    played = file.read_bytes() if file is not None and file.exists() else None
+    document = {
+        "schemas": [_schema(schema) for schema in schemas],
+        "replace_on": {pattern: list(paths) for pattern, paths in (replace_on or {}).items()},
+        "delete_before_replace": list(delete_before_replace),
+        "answered_functions": answered,
+        "answered_outputs": computed,
+        "real": list(real),
+        "records": file is not None and played is None,
+    }
+    things = [
+        (type, id, dict(properties)) for type, known in (existing or {}).items() for id, properties in known.items()
+    ]
+    simulation = Simulation(json.dumps(document).encode(), data, things, played)
+    engine: dict[str, Any] = {"providers": providers, "plugins": plugins, "passphrase": passphrase}
+    given: dict[str, Any] = {**(settings or {}), "config": config, "project": project}
+    name = stack or ("project/test" if project is None else "test")
+    simulated = SimulatedStack(
+        simulation, answers, name, program, given, engine, file if played is None else None
+    )
+    if state is not None:
+        simulated.stack().import_deployment(state, force=True)
+        # A preview without a program reads the state.
+        recorded = _background.run(_recorded(simulated))
+        simulation.adopt(recorded._native)
+    if run:
+        simulated.up(faults=faults, **options)
+    return simulated
+
+
+async def _recorded(simulated: SimulatedStack) -> Any:
+    stack = await simulated._open()
+    return await stack.destroy(dry_run=True, ignore_protect=True).wait()

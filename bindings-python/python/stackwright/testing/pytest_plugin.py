@@ -1,0 +1,51 @@
+"""The plugin of pytest: the fixtures ``simulate`` and ``simulated_stack``, and the option ``--update-plans``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from . import SimulatedStack
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the option."""
+    group = parser.getgroup("stackwright")
+    group.addoption("--update-plans", action="store_true", help="write the snapshots of plans that tests compare with (stackwright)")
+
+
+@pytest.fixture
+def simulate(request: pytest.FixtureRequest) -> Iterator[Callable[..., SimulatedStack]]:
+    """``stackwright.testing.simulate``, whose stacks are closed at the end of the test."""
+    from . import simulate as start
+    from ._result import update_snapshots
+
+    update_snapshots(bool(request.config.getoption("--update-plans")))
+    stacks: list[SimulatedStack] = []
+
+    def started(*arguments: Any, **settings: Any) -> SimulatedStack:
+        stack = start(*arguments, **settings)
+        stacks.append(stack)
+        return stack
+
+    yield started
+    update_snapshots(False)
+    for stack in stacks:
+        stack.close()
+
+
+@pytest.fixture
+def simulated_stack(simulate: Callable[..., SimulatedStack], request: pytest.FixtureRequest) -> SimulatedStack:
+    """The stack of the mark ``@pytest.mark.simulated(program, …)``, with the arguments of ``simulate``."""
+    mark = request.node.get_closest_marker("simulated")
+    if mark is None:
+        raise pytest.UsageError("the fixture simulated_stack needs a mark: @pytest.mark.simulated(program)")
+    return simulate(*mark.args, **mark.kwargs)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Registers the mark."""
+    config.addinivalue_line("markers", "simulated(program, **settings): the program of the fixture simulated_stack")

@@ -1,0 +1,162 @@
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+use super::*;
+use crate::{
+    Engine, Stack, StackSettings,
+    monitor::Registration,
+    operation::OperationOptions,
+    program::{Program, from_fn},
+    secrets::Base64Provider,
+    simulation::{Simulation, SimulationSettings},
+};
+
+/// A program of resources, each as JSON.
+fn program(resources: &'static [&'static str]) -> Arc<dyn Program> {
+    from_fn(move |context| async move {
+        for resource in resources {
+            let registration = Registration::from_json(resource.as_bytes())?;
+            context.monitor.register(registration).await?;
+        }
+        Ok(())
+    })
+}
+
+async fn stack() -> Stack {
+    let settings = SimulationSettings {
+        replace_on: [("cloud:index:Machine".to_owned(), vec!["image".to_owned()])].into(),
+        ..SimulationSettings::default()
+    };
+    let simulation = Simulation::new(settings).unwrap();
+    let builder = Engine::builder(Handle::current()).secrets(Arc::new(Base64Provider));
+    let engine = builder.simulation(simulation).build().unwrap();
+    let settings = StackSettings {
+        program: Some(program(WEB)),
+        ..StackSettings::default()
+    };
+    engine.stack("shop/dev", settings).await.unwrap()
+}
+
+async fn up(stack: &Stack, resources: &'static [&'static str]) -> Arc<OperationResult> {
+    let stack = stack.clone().with_program(program(resources));
+    let result = stack.update(OperationOptions::default()).wait().await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    result
+}
+
+const WEB: &[&str] = &[
+    r#"{"type": "cloud:index:Machine", "name": "web", "inputs": {"size": "small", "image": "a"}, "protect": true}"#,
+    r#"{"type": "cloud:index:Record", "name": "dns", "inputs": {"of": "web"}}"#,
+];
+const LARGER: &[&str] = &[
+    r#"{"type": "cloud:index:Machine", "name": "web", "inputs": {"size": "large", "image": "a"}}"#,
+    r#"{"type": "cloud:index:Record", "name": "dns", "inputs": {"of": "web"}}"#,
+];
+const OTHER_IMAGE: &[&str] =
+    &[r#"{"type": "cloud:index:Machine", "name": "web", "inputs": {"size": "large", "image": "b"}}"#];
+const RENAMED: &[&str] =
+    &[r#"{"type": "cloud:index:Machine", "name": "frontend", "inputs": {"size": "large", "image": "b"}}"#];
+
+fn check(result: &OperationResult, expected: Expected, resource: &str) -> Option<String> {
+    unmet(result, &Expectation::of(expected, [resource]))
+}
+
+#[tokio::test]
+async fn each_expectation_is_met_by_its_step_and_by_no_other() {
+    let stack = stack().await;
+    let created = up(&stack, WEB).await;
+    assert_eq!(check(&created, Expected::Created, "web"), None);
+    assert_eq!(check(&created, Expected::Protected, "web"), None);
+    assert!(
+        check(&created, Expected::Protected, "dns")
+            .unwrap()
+            .starts_with("expected `dns` to be protected, but dns is not\n")
+    );
+    let updated = up(&stack, LARGER).await;
+    assert_eq!(check(&updated, Expected::Updated, "cloud:index:Machine"), None);
+    assert_eq!(check(&updated, Expected::Unchanged, "dns"), None);
+    let text = check(&updated, Expected::Replaced, "web").unwrap();
+    assert_eq!(
+        text,
+        "expected `web` to be replaced, but web is to update\nthe steps of the operation:\n  ~  update   cloud:index:Machine  web\n       size: \"small\" -> \"large\""
+    );
+    assert!(
+        check(&updated, Expected::Deleted, "dns")
+            .unwrap()
+            .starts_with("expected `dns` to be deleted, but it does not change\n")
+    );
+    let replaced = up(&stack, OTHER_IMAGE).await;
+    assert_eq!(check(&replaced, Expected::Replaced, "web"), None);
+    assert_eq!(check(&replaced, Expected::Deleted, "dns"), None);
+    assert!(check(&replaced, Expected::Unchanged, "web").is_some());
+    let same = up(&stack, OTHER_IMAGE).await;
+    assert_eq!(unmet(&same, &Expectation::of(Expected::NoChanges, [""; 0])), None);
+    let text = unmet(&replaced, &Expectation::of(Expected::NoChanges, [""; 0])).unwrap();
+    assert!(
+        text.starts_with("expected no changes, but 2 resources change\n"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_misspelt_resource_and_one_too_many_are_named() {
+    let stack = stack().await;
+    let created = up(&stack, WEB).await;
+    let text = check(&created, Expected::Created, "wep").unwrap();
+    assert!(
+        text.starts_with(
+            "expected `wep` to be created, but no resource has that name, type or URN; did you mean `web`?\n"
+        ),
+        "{text}"
+    );
+    let only = Expectation {
+        only: true,
+        ..Expectation::of(Expected::Created, ["web"])
+    };
+    let text = unmet(&created, &only).unwrap();
+    assert!(
+        text.starts_with("expected only `web` to be created, but so is dns\n"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_renamed_resource_lacks_an_alias_and_a_changed_one_has_no_explanation() {
+    let stack = stack().await;
+    up(&stack, LARGER).await;
+    up(&stack, OTHER_IMAGE).await;
+    let stack = stack.with_program(program(RENAMED));
+    let preview = stack.preview(OperationOptions::default()).wait().await;
+    let text = missing_aliases(&preview).unwrap();
+    assert!(
+        text.starts_with(
+            "the second program changes 2 resources\naliases are missing:\n  frontend (cloud:index:Machine)"
+        ),
+        "{text}"
+    );
+    assert!(
+        text.contains("\"web\"") && !text.contains("no alias explains"),
+        "{text}"
+    );
+    let stack = stack.with_program(program(LARGER));
+    let preview = stack.preview(OperationOptions::default()).wait().await;
+    let text = missing_aliases(&preview).unwrap();
+    assert!(
+        text.contains("no alias explains:") && text.contains("image: \"b\" -> \"a\""),
+        "{text}"
+    );
+    let stack = stack.with_program(program(OTHER_IMAGE));
+    let preview = stack.preview(OperationOptions::default()).wait().await;
+    assert_eq!(missing_aliases(&preview), None);
+}
+
+#[tokio::test]
+async fn the_text_of_a_plan_is_the_same_for_equal_runs() {
+    let text = plan_text(&*up(&stack().await, WEB).await);
+    assert_eq!(text, plan_text(&*up(&stack().await, WEB).await));
+    assert_eq!(
+        text,
+        "+ create cloud:index:Machine web\n    (protected)\n    image: \"a\"\n    size: \"small\"\n+ create cloud:index:Record dns\n    of: \"web\"\n"
+    );
+}

@@ -1,0 +1,344 @@
+//! The simulated provider: serves any package from the world, schemas and what the test supplies.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{
+    Simulation, Thing,
+    outputs::Subject,
+    pattern::matches_type,
+    recording::Player,
+    schema::{PackageSchema, ResourceSchema},
+};
+use crate::{
+    monitor::Component,
+    property::{PathElement, PropertyMap, PropertyPath, PropertyValue},
+    provider::{
+        Call, Capabilities, CheckRequest, CheckResponse, ConstructRequest, ConstructResponse, CreateRequest,
+        CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse, InvokeRequest, MethodRequest,
+        ProviderBackend, ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse, Reply,
+        UpdateRequest, UpdateResponse,
+    },
+    token::{ResourceId, TypeToken},
+};
+
+/// Serves one package.
+pub(super) struct SimulatedProvider {
+    pub(super) package: String,
+    pub(super) simulation: Simulation,
+}
+
+impl SimulatedProvider {
+    fn schema(&self) -> Option<&PackageSchema> {
+        let schemas = &self.simulation.0.settings.schemas;
+        schemas.iter().find(|schema| schema.name == self.package)
+    }
+
+    pub(super) fn resource_schema(&self, token: &TypeToken) -> Option<(&PackageSchema, &ResourceSchema)> {
+        let schema = self.schema()?;
+        Some((schema, schema.resource(token.as_str())?))
+    }
+
+    fn player(&self) -> Option<&Player> {
+        self.simulation.0.player.as_ref()
+    }
+
+    fn check(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
+        if let Some(player) = self.player() {
+            return player.check(request);
+        }
+        let mut inputs = request.news;
+        let Some((schema, resource)) = self.resource_schema(&request.resource_type) else {
+            return Ok(CheckResponse {
+                inputs,
+                failures: Vec::new(),
+            });
+        };
+        resource.complete(&mut inputs);
+        let failures = schema.check(resource, &inputs);
+        Ok(CheckResponse { inputs, failures })
+    }
+
+    /// Leaves the comparison to the engine, unless a property replaces the resource.
+    fn diff(&self, request: &DiffRequest) -> DiffResponse {
+        if let Some(answer) = self.player().and_then(|player| player.diff(request)) {
+            return answer;
+        }
+        let token = request.resource_type.as_str();
+        let settings = &self.simulation.0.settings;
+        let replacing: Vec<&PropertyPath> = settings
+            .replace_on
+            .iter()
+            .filter(|(pattern, _)| matches_type(pattern, token))
+            .flat_map(|(_, paths)| paths)
+            .collect();
+        let schema = self.resource_schema(&request.resource_type);
+        let Some(difference) = request.old_inputs.diff(&request.news) else {
+            return DiffResponse {
+                changes: DiffChanges::None,
+                ..DiffResponse::default()
+            };
+        };
+        let replaces: Vec<String> = difference
+            .paths()
+            .into_iter()
+            .map(|(path, _)| path)
+            .filter(|path| {
+                replacing
+                    .iter()
+                    .any(|replacing| replacing.contains(path) || path.contains(replacing))
+                    || schema.is_some_and(|(schema, resource)| schema.replaces(resource, path))
+            })
+            .filter_map(|path| match path.elements().first() {
+                Some(PathElement::Key(name)) => Some(name.to_string()),
+                _ => None,
+            })
+            .collect();
+        if replaces.is_empty() {
+            return DiffResponse::default();
+        }
+        let deletes_first = settings.delete_before_replace.iter();
+        DiffResponse {
+            changes: DiffChanges::Some,
+            replaces,
+            diffs: difference.keys().iter().map(ToString::to_string).collect(),
+            delete_before_replace: deletes_first
+                .into_iter()
+                .any(|pattern| matches_type(pattern, token)),
+            ..DiffResponse::default()
+        }
+    }
+
+    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
+        let played = self.player().map(|player| player.create(&request)).transpose()?;
+        let id = match (&played, request.preview) {
+            (_, true) => ResourceId::default(),
+            (Some((id, _)), false) => id.clone(),
+            (None, false) => self.simulation.world().next_id(&request.urn),
+        };
+        let outputs = match played {
+            Some((_, outputs)) => outputs,
+            None => {
+                self.outputs(Subject {
+                    urn: &request.urn,
+                    resource_type: &request.resource_type,
+                    name: &request.name,
+                    id: &id,
+                    inputs: &request.inputs,
+                    previous: None,
+                    is_preview: request.preview,
+                })
+                .await?
+            }
+        };
+        if !request.preview {
+            self.simulation.world().put(Thing {
+                resource_type: request.resource_type,
+                id: id.clone(),
+                urn: Some(request.urn),
+                name: request.name,
+                inputs: request.inputs,
+                outputs: outputs.clone(),
+            });
+        }
+        Ok(CreateResponse {
+            id,
+            outputs,
+            ..CreateResponse::default()
+        })
+    }
+
+    fn read(&self, request: &ReadRequest) -> ProviderResult<ReadResponse> {
+        if let Some(thing) = self.simulation.world().get(&request.resource_type, &request.id) {
+            let recorded = request.inputs.as_ref().filter(|inputs| !inputs.is_empty());
+            let base = recorded.unwrap_or(&thing.inputs);
+            let present = |(name, input): (&crate::property::Key, &PropertyValue)| {
+                // What was changed by hand is an input from then on, as of a real provider.
+                let output = thing
+                    .outputs
+                    .get(name)
+                    .filter(|output| !output.is_equivalent(input));
+                let is_gone = !thing.outputs.contains_key(name)
+                    && thing.inputs.contains_key(name)
+                    && !name.starts_with("__");
+                (!is_gone || input.is_null()).then(|| (name.clone(), output.unwrap_or(input).clone()))
+            };
+            let inputs: PropertyMap = match base.is_empty() {
+                true => thing.outputs.clone(),
+                false => base.iter().filter_map(present).collect(),
+            };
+            return Ok(ReadResponse {
+                id: request.id.clone(),
+                inputs: Some(inputs),
+                outputs: Some(thing.outputs.clone()),
+                ..ReadResponse::default()
+            });
+        }
+        if let Some(answer) = self.player().and_then(|player| player.read(request)) {
+            return Ok(answer);
+        }
+        if request
+            .properties
+            .as_ref()
+            .is_some_and(|recorded| !recorded.is_empty())
+        {
+            return Ok(ReadResponse::default());
+        }
+        Err(ProviderError::new(
+            ProviderStatus::NotFound,
+            format!(
+                "the simulated world has no {} with the id {:?}; put it there with the option `existing`",
+                request.resource_type,
+                request.id.as_str()
+            ),
+        ))
+    }
+
+    async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
+        let played = self.player().map(|player| player.update(&request)).transpose()?;
+        let present = self
+            .simulation
+            .world()
+            .get(&request.resource_type, &request.id)
+            .cloned();
+        // In a preview and of a real update alike, what was changed by hand stays where the program sets nothing.
+        let previous = present
+            .as_ref()
+            .map_or(&request.old_outputs, |thing| &thing.outputs);
+        let outputs = match played {
+            Some(outputs) => outputs,
+            None => {
+                self.outputs(Subject {
+                    urn: &request.urn,
+                    resource_type: &request.resource_type,
+                    name: &request.name,
+                    id: &request.id,
+                    inputs: &request.news,
+                    previous: Some((&request.old_inputs, previous)),
+                    is_preview: request.preview,
+                })
+                .await?
+            }
+        };
+        if !request.preview {
+            self.simulation.world().put(Thing {
+                resource_type: request.resource_type,
+                id: request.id,
+                urn: Some(request.urn),
+                name: request.name,
+                inputs: request.news,
+                outputs: outputs.clone(),
+            });
+        }
+        Ok(UpdateResponse {
+            outputs,
+            ..UpdateResponse::default()
+        })
+    }
+
+    fn delete(&self, request: &DeleteRequest) {
+        self.simulation
+            .world()
+            .remove(&request.resource_type, &request.id);
+    }
+
+    async fn invoke(&self, request: InvokeRequest) -> ProviderResult<Reply> {
+        if let Some(player) = self.player() {
+            return player.invoke(&request);
+        }
+        let token = request.token.clone();
+        match self.simulation.answer(&token, Call::Invoke(request)).await? {
+            Some(answer) => Ok(answer),
+            None => Err(unanswered("function", &token)),
+        }
+    }
+
+    async fn method(&self, request: Box<MethodRequest>) -> ProviderResult<Reply> {
+        if let Some(player) = self.player() {
+            return player.method(&request);
+        }
+        let token = request.token.clone();
+        match self.simulation.answer(&token, Call::Method(request)).await? {
+            Some(answer) => Ok(answer),
+            None => Err(unanswered("method", &token)),
+        }
+    }
+
+    /// Registers a component without children, with the outputs of a resource.
+    async fn construct(&self, request: ConstructRequest) -> ProviderResult<ConstructResponse> {
+        let component = Component::register(&request).await?;
+        let outputs = self
+            .outputs(Subject {
+                urn: component.urn(),
+                resource_type: &request.resource_type,
+                name: &request.name,
+                id: &ResourceId::from(component.urn().as_str()),
+                inputs: &request.inputs,
+                previous: None,
+                is_preview: request.run.dry_run,
+            })
+            .await?;
+        component.finish(outputs).await
+    }
+}
+
+fn unanswered(kind: &str, token: &str) -> ProviderError {
+    ProviderError::unimplemented(format!(
+        "the simulation has no answer to the {kind} {token}; supply one in the option `functions`: \
+         {{\"{token}\": arguments -> result}}"
+    ))
+}
+
+#[async_trait]
+impl ProviderBackend for SimulatedProvider {
+    async fn call(&self, call: Call) -> ProviderResult<Reply> {
+        match call {
+            Call::Handshake(_) => Ok(Reply::Capabilities(Capabilities {
+                supports_autonaming: false,
+                ..Capabilities::all()
+            })),
+            Call::Check(request) => self.check(request).map(Reply::Check),
+            Call::Diff(request) => Ok(Reply::Diff(self.diff(&request))),
+            Call::Create(request) => self.create(request).await.map(Reply::Create),
+            Call::Read(request) => self.read(&request).map(Reply::Read),
+            Call::Update(request) => self.update(request).await.map(Reply::Update),
+            Call::Delete(request) => {
+                self.delete(&request);
+                Ok(Reply::Done)
+            }
+            Call::Invoke(request) => self.invoke(request).await,
+            Call::Method(request) => self.method(request).await,
+            Call::Construct(request) => self.construct(*request).await.map(Reply::Construct),
+            Call::GetSchema(request) => match self.schema() {
+                Some(schema) => Ok(Reply::Schema(schema.text.clone())),
+                None => Call::GetSchema(request).without_method(),
+            },
+            other => other.without_method(),
+        }
+    }
+}
+
+impl Simulation {
+    /// Asks the test for an answer; `None` where it has none.
+    async fn answer(&self, token: &str, call: Call) -> ProviderResult<Option<Reply>> {
+        let patterns = self.0.settings.answered_functions.as_ref();
+        let is_answered = patterns.is_none_or(|all| all.iter().any(|pattern| matches_type(pattern, token)));
+        let Some(answers) = self.answers().filter(|_| is_answered) else {
+            return Ok(None);
+        };
+        match answers.call(call).await {
+            Ok(reply) => Ok(Some(reply)),
+            Err(error) if error.status == ProviderStatus::Unimplemented => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the provider of a package.
+    pub(super) fn provider_of(&self, package: &str) -> Arc<dyn ProviderBackend> {
+        Arc::new(SimulatedProvider {
+            package: package.to_owned(),
+            simulation: self.clone(),
+        })
+    }
+}

@@ -1,0 +1,316 @@
+//! Plays a recording in the place of the real providers.
+
+use std::sync::{Mutex, PoisonError};
+
+use rustc_hash::FxHashSet;
+
+use super::{Answer, Difference, Exchange, Masks, Tape};
+use crate::{
+    error::Result,
+    property::{PropertyMap, PropertyValue},
+    provider::{
+        CheckFailure, CheckRequest, CheckResponse, CreateRequest, DiffChanges, DiffRequest, DiffResponse,
+        InvokeRequest, InvokeResponse, MethodRequest, MethodResponse, ProviderError, ProviderResult,
+        ProviderStatus, ReadRequest, ReadResponse, Reply, UpdateRequest,
+    },
+    secrets::Redactor,
+    token::ResourceId,
+};
+
+/// A recording that is played.
+pub(in crate::simulation) struct Player {
+    calls: Vec<Exchange>,
+    /// The positions of those that were played.
+    played: Mutex<FxHashSet<usize>>,
+    /// Knows the secrets of the calls so far.
+    redactor: Redactor,
+}
+
+/// What a call is found by.
+struct Sought<'a> {
+    call: &'a str,
+    token: &'a str,
+    name: &'a str,
+    inputs: &'a PropertyMap,
+}
+
+impl Player {
+    /// Reads a recording.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] for what is none.
+    pub(in crate::simulation) fn open(text: &[u8]) -> Result<Self> {
+        Ok(Self {
+            calls: Tape::read(text)?.calls,
+            played: Mutex::default(),
+            redactor: Redactor::new(),
+        })
+    }
+
+    /// Returns the next answer to a call, or the last one again.
+    fn find(&self, sought: &Sought<'_>, is_equal: impl Fn(&Exchange) -> bool) -> Option<&Answer> {
+        sought
+            .inputs
+            .values()
+            .for_each(|value| self.redactor.learn_value(value));
+        let masks = Masks::of(vec![self.redactor.clone()]);
+        let inputs = masks.map(
+            &sought.inputs.clone().collapse_outputs(),
+            sought.token,
+            sought.name,
+        );
+        let is_sought = |exchange: &Exchange| {
+            exchange.call == sought.call
+                && exchange.token == sought.token
+                && exchange.name == sought.name
+                && agrees(&inputs, &exchange.inputs.0)
+                && is_equal(exchange)
+        };
+        let mut played = self.played.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = self
+            .calls
+            .iter()
+            .enumerate()
+            .filter(|(_, exchange)| is_sought(exchange));
+        let (place, exchange) = found
+            .clone()
+            .find(|(place, _)| !played.contains(place))
+            .or_else(|| found.next_back())?;
+        played.insert(place);
+        Some(&exchange.answer)
+    }
+
+    fn answer(&self, sought: &Sought<'_>) -> ProviderResult<&Answer> {
+        let answer = self.find(sought, |_| true).ok_or_else(|| self.missing(sought))?;
+        match &answer.error {
+            None => Ok(answer),
+            Some(failure) => {
+                let status = ProviderStatus::from_code(failure.status);
+                Err(ProviderError::new(status, failure.message.clone()))
+            }
+        }
+    }
+
+    /// Returns the error of a call that was not recorded, with what differs from the one that is most alike.
+    fn missing(&self, sought: &Sought<'_>) -> ProviderError {
+        let of_resource = match sought.name {
+            "" => sought.token.to_owned(),
+            name => format!("{name} ({})", sought.token),
+        };
+        let same = self.calls.iter().filter(|exchange| {
+            exchange.call == sought.call && exchange.token == sought.token && exchange.name == sought.name
+        });
+        let nearest = same
+            .filter_map(|exchange| exchange.inputs.0.diff(sought.inputs))
+            .map(|difference| {
+                difference
+                    .keys()
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+            })
+            .min_by_key(Vec::len);
+        let differs = match nearest {
+            Some(names) => format!("; of the recorded one differs: {}", names.join(", ")),
+            None => String::new(),
+        };
+        ProviderError::new(
+            ProviderStatus::NotFound,
+            format!(
+                "the recording has no {} of {of_resource} with these inputs{differs}; remove the file to record it anew",
+                sought.call
+            ),
+        )
+    }
+
+    pub(in crate::simulation) fn check(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
+        let echo = CheckResponse {
+            inputs: request.news.clone(),
+            failures: Vec::new(),
+        };
+        if request.news.contains_unknowns() {
+            return Ok(echo);
+        }
+        let answer = self.answer(&Sought {
+            call: "check",
+            token: request.resource_type.as_str(),
+            name: &request.name,
+            inputs: &request.news,
+        })?;
+        Ok(CheckResponse {
+            // Secrets of the program stay what they are: the recording has only their places.
+            inputs: restored(map_of(answer.inputs.as_ref()), &request.news),
+            failures: failures(answer),
+        })
+    }
+
+    pub(in crate::simulation) fn diff(&self, request: &DiffRequest) -> Option<DiffResponse> {
+        let sought = Sought {
+            call: "diff",
+            token: request.resource_type.as_str(),
+            name: &request.name,
+            inputs: &request.news,
+        };
+        let olds = Masks::of(vec![self.redactor.clone()]).map(&request.old_inputs, sought.token, sought.name);
+        let answer = self.find(&sought, |exchange| agrees(&olds, &exchange.old_inputs.0))?;
+        let Difference {
+            changes,
+            replaces,
+            diffs,
+            delete_before_replace,
+        } = answer.difference.clone()?;
+        Some(DiffResponse {
+            changes: match changes {
+                None => DiffChanges::Unknown,
+                Some(false) => DiffChanges::None,
+                Some(true) => DiffChanges::Some,
+            },
+            replaces,
+            diffs,
+            delete_before_replace,
+            ..DiffResponse::default()
+        })
+    }
+
+    /// Returns the id and the outputs of a creation.
+    pub(in crate::simulation) fn create(
+        &self,
+        request: &CreateRequest,
+    ) -> ProviderResult<(ResourceId, PropertyMap)> {
+        let sought = Sought {
+            call: "create",
+            token: request.resource_type.as_str(),
+            name: &request.name,
+            inputs: &request.inputs,
+        };
+        if request.preview && request.inputs.contains_unknowns() {
+            return Ok((ResourceId::default(), request.inputs.clone()));
+        }
+        let answer = self.answer(&sought)?;
+        let outputs = restored(map_of(answer.outputs.as_ref()), &request.inputs);
+        let outputs = match request.preview {
+            true => planned(&outputs, &request.inputs),
+            false => outputs,
+        };
+        Ok((ResourceId::from(answer.id.as_str()), outputs))
+    }
+
+    /// Returns the outputs of an update.
+    pub(in crate::simulation) fn update(&self, request: &UpdateRequest) -> ProviderResult<PropertyMap> {
+        if request.preview {
+            return Ok(over(&request.old_outputs, &request.news));
+        }
+        let answer = self.answer(&Sought {
+            call: "update",
+            token: request.resource_type.as_str(),
+            name: &request.name,
+            inputs: &request.news,
+        })?;
+        Ok(restored(map_of(answer.outputs.as_ref()), &request.news))
+    }
+
+    /// Returns the recorded answer to a read; `None` where there is none.
+    pub(in crate::simulation) fn read(&self, request: &ReadRequest) -> Option<ReadResponse> {
+        let is_sought = |exchange: &&Exchange| {
+            exchange.call == "read"
+                && exchange.token == request.resource_type.as_str()
+                && exchange.id == request.id.as_str()
+        };
+        let answer = &self.calls.iter().rfind(is_sought)?.answer;
+        Some(ReadResponse {
+            id: ResourceId::from(answer.id.as_str()),
+            inputs: answer.inputs.as_ref().map(|inputs| inputs.0.clone()),
+            outputs: answer.outputs.as_ref().map(|outputs| outputs.0.clone()),
+            ..ReadResponse::default()
+        })
+    }
+
+    pub(in crate::simulation) fn invoke(&self, request: &InvokeRequest) -> ProviderResult<Reply> {
+        let answer = self.answer(&Sought {
+            call: "invoke",
+            token: &request.token,
+            name: "",
+            inputs: &request.arguments,
+        })?;
+        Ok(Reply::Invoke(InvokeResponse {
+            result: map_of(answer.outputs.as_ref()),
+            failures: failures(answer),
+        }))
+    }
+
+    pub(in crate::simulation) fn method(&self, request: &MethodRequest) -> ProviderResult<Reply> {
+        let answer = self.answer(&Sought {
+            call: "call",
+            token: &request.token,
+            name: "",
+            inputs: &request.arguments,
+        })?;
+        Ok(Reply::Method(MethodResponse {
+            result: map_of(answer.outputs.as_ref()),
+            failures: failures(answer),
+            ..MethodResponse::default()
+        }))
+    }
+}
+
+fn map_of(map: Option<&crate::property::json::PlainMap>) -> PropertyMap {
+    map.map(|map| map.0.clone()).unwrap_or_default()
+}
+
+fn failures(answer: &Answer) -> Vec<CheckFailure> {
+    let failure = |(property, reason): &(String, String)| CheckFailure {
+        property: property.clone(),
+        reason: reason.clone(),
+    };
+    answer.failures.iter().map(failure).collect()
+}
+
+/// Returns whether masked inputs are the recorded ones. A value that is secret in one of them agrees with any other there.
+fn agrees(live: &PropertyMap, recorded: &PropertyMap) -> bool {
+    live.len() == recorded.len()
+        && live
+            .iter()
+            .all(|(name, value)| recorded.get(name).is_some_and(|other| agree(value, other)))
+}
+
+fn agree(live: &PropertyValue, recorded: &PropertyValue) -> bool {
+    match (live, recorded) {
+        (PropertyValue::Secret(_), _) | (_, PropertyValue::Secret(_)) => true,
+        (PropertyValue::Object(live), PropertyValue::Object(recorded)) => agrees(live, recorded),
+        (PropertyValue::Array(live), PropertyValue::Array(recorded)) => {
+            live.len() == recorded.len()
+                && live
+                    .iter()
+                    .zip(recorded.iter())
+                    .all(|(live, other)| agree(live, other))
+        }
+        _ => live == recorded,
+    }
+}
+
+/// Puts the values of the program in the place of masked ones.
+fn restored(mut recorded: PropertyMap, inputs: &PropertyMap) -> PropertyMap {
+    for (name, value) in recorded.iter_mut() {
+        if let Some(input) = inputs.get(name)
+            && value.contains_secrets()
+        {
+            *value = input.clone();
+        }
+    }
+    recorded
+}
+
+/// Returns outputs as a preview knows them: those that are inputs.
+fn planned(outputs: &PropertyMap, inputs: &PropertyMap) -> PropertyMap {
+    let known =
+        |name: &crate::property::Key| inputs.get(name).cloned().unwrap_or_else(PropertyValue::unknown);
+    outputs.keys().map(|name| (name.clone(), known(name))).collect()
+}
+
+fn over(olds: &PropertyMap, news: &PropertyMap) -> PropertyMap {
+    let mut outputs = olds.clone();
+    for (name, value) in news.iter() {
+        outputs.insert(name.clone(), value.clone());
+    }
+    outputs
+}
