@@ -15,6 +15,7 @@ use super::{
     peers::{Answer, Message, Places, Request},
     references::recorded_references,
     schedule::{Cycle, Need, Place, Reason, Schedule, Turn, Wait},
+    wording::{cycle_error, outside, skip_error},
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -131,12 +132,7 @@ impl Driver {
             for text in &member.depends_on {
                 let name = member.context.referred_stack(text)?;
                 let Some(before) = self.places.get(&name).copied() else {
-                    let text = format!(
-                        "the stack '{}' depends on '{name}', which is not in the set",
-                        member.name()
-                    );
-                    return Err(Error::invalid(text)
-                        .with_hint("add that stack to the set, or leave the dependency out"));
+                    return Err(outside(member.name(), &name));
                 };
                 let reason = Reason::Stated;
                 needs.push(Need {
@@ -302,41 +298,15 @@ impl Driver {
 
     fn skip_error(&self, stack: Place, because: Option<Place>) -> Error {
         let member = &self.members[stack];
-        let participle = match self.kind {
-            _ if member.is_preview => "previewed",
-            OperationKind::Refresh => "refreshed",
-            OperationKind::Destroy => "destroyed",
-            _ => "updated",
-        };
         let reason = match because {
             None => "the set was cancelled".to_owned(),
             Some(failed) => self.failure(failed),
         };
-        let text = format!("the stack '{}' was not {participle}: {reason}", member.name());
-        Error::new(ErrorKind::Cancelled, text)
+        skip_error(self.kind, member.is_preview, member.name(), &reason)
     }
 
     fn cycle_error(&self, cycle: &Cycle) -> Error {
-        let Cycle(stacks) = cycle;
-        let following = stacks.iter().cycle().skip(1);
-        let links = stacks.iter().zip(following).map(|((stack, reason), (other, _))| {
-            // The needs of a destroy are those of the stacks, reversed.
-            let (stack, other) = match self.kind {
-                OperationKind::Destroy => (*other, *stack),
-                _ => (*stack, *other),
-            };
-            let verb = match reason {
-                Reason::Stated => "depends on",
-                Reason::Recorded => "has a recorded reference to",
-                Reason::Read => "reads",
-            };
-            let (stack, other) = (self.members[stack].name(), self.members[other].name());
-            format!("'{stack}' {verb} '{other}'")
-        });
-        let links: Vec<String> = links.collect();
-        let text = format!("the stacks of the set need each other: {}", links.join(", "));
-        Error::invalid(text)
-            .with_hint("run one of them in a call of its own, or remove one of these references")
+        cycle_error(self.kind, cycle, |place| self.members[place].name())
     }
 
     fn conclude(self, refusal: Option<Error>, began: Duration) -> FleetResult {

@@ -2,6 +2,7 @@
 
 mod driver;
 mod events;
+mod order;
 mod outcome;
 mod peers;
 mod references;
@@ -9,6 +10,7 @@ mod schedule;
 #[cfg(test)]
 mod schedule_tests;
 mod set;
+mod wording;
 
 use std::sync::Arc;
 
@@ -22,7 +24,9 @@ use crate::{
 };
 
 pub use events::{FleetEvent, FleetEvents};
+pub use order::{FleetOrder, FleetTurn, OrderedStack};
 pub use outcome::{FleetResult, StackEnd};
+pub use references::referenced_stacks;
 pub use set::FleetOperation;
 
 /// How many stacks are active at a time by default.

@@ -2,15 +2,13 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use super::wording::{self, Ended};
 use crate::{
     error::{Error, ErrorKind},
     event::OperationOutcome,
     operation::OperationResult,
     store::StackName,
 };
-
-/// How many stacks an error lists.
-const MAX_LISTED: usize = 5;
 
 /// The end of one stack of a set.
 #[derive(Clone, Debug)]
@@ -22,12 +20,6 @@ pub struct StackEnd {
     /// Whether its operation did not begin: a stack that it needs did not succeed, the set was cancelled or refused. The error of
     /// the result states the reason.
     pub is_skipped: bool,
-}
-
-impl StackEnd {
-    fn has_failed(&self) -> bool {
-        self.result.error.is_some() && !self.is_skipped
-    }
 }
 
 /// The result of a set.
@@ -106,33 +98,14 @@ fn described(end: &StackEnd) -> String {
 
 /// Returns the error of a set whose stacks ended so.
 fn error_of(stacks: &[StackEnd], was_cancelled: bool) -> Option<Error> {
-    let unsuccessful = stacks.iter().filter(|end| end.result.error.is_some()).count();
-    if unsuccessful == 0 {
-        return None;
-    }
-    let skipped = stacks.iter().filter(|end| end.is_skipped).count();
-    let failed: Vec<&StackEnd> = stacks.iter().filter(|end| end.has_failed()).collect();
-    let of = stacks.len();
-    let mut text = match was_cancelled {
-        true => format!("the set was cancelled: {unsuccessful} of {of} stacks did not succeed"),
-        false => format!("{} of {of} stacks failed", failed.len()),
-    };
-    if skipped > 0 {
-        let of_them = if was_cancelled { " of them" } else { "" };
-        text.push_str(&format!(", {skipped}{of_them} did not begin"));
-    }
-    for end in failed.iter().take(MAX_LISTED) {
-        if let Some(error) = &end.result.error {
-            text.push_str(&format!("; {}: {}", end.name, error.message()));
-        }
-    }
-    if failed.len() > MAX_LISTED {
-        text.push_str(&format!("; and {} more", failed.len() - MAX_LISTED));
-    }
-    let kind = if was_cancelled {
-        ErrorKind::Cancelled
-    } else {
-        ErrorKind::Failed
-    };
-    Some(Error::new(kind, text))
+    let ends: Vec<Ended<'_>> = stacks
+        .iter()
+        .map(|end| Ended {
+            name: &end.name,
+            error: end.result.error.as_ref(),
+            is_skipped: end.is_skipped,
+            is_unknown: false,
+        })
+        .collect();
+    wording::error_of(&ends, was_cancelled)
 }

@@ -1,8 +1,9 @@
 //! How the operation of a stack waits for other stacks of its set.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use rustc_hash::FxHashMap;
 use tokio::sync::{mpsc, oneshot};
 
 use super::schedule::Place;
@@ -38,7 +39,7 @@ pub(super) enum Message {
 }
 
 /// The places of the stacks by name.
-pub(super) type Places = HashMap<StackName, Place>;
+pub(super) type Places = FxHashMap<StackName, Place>;
 
 /// The other stacks of the set, for one of them.
 pub(super) struct Members {

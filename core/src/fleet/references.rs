@@ -1,6 +1,7 @@
 //! Which stacks the recorded state of a stack refers to.
 
 use crate::{
+    engine::Stack,
     error::{Error, ErrorKind, Result},
     operation::StackContext,
     property::PropertyValue,
@@ -8,6 +9,15 @@ use crate::{
     store::StackName,
     token::STACK_REFERENCE,
 };
+
+/// Returns the stacks that the recorded references of a stack name, without the references that name none; none for a stack that does not
+/// exist. Only a state with the journal of an interrupted operation needs the stack's secrets.
+///
+/// # Errors
+/// When the state cannot be read.
+pub async fn referenced_stacks(stack: &Stack) -> Result<Vec<StackName>> {
+    recorded_references(stack.context()).await
+}
 
 /// Returns the stacks that the recorded references of a stack name; none for one that does not exist.
 ///

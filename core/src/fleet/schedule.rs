@@ -98,6 +98,7 @@ pub(super) struct Schedule {
     nodes: Vec<Node>,
     limit: usize,
     skips: VecDeque<Turn>,
+    is_cancelled: bool,
 }
 
 impl Schedule {
@@ -122,6 +123,7 @@ impl Schedule {
             nodes,
             limit: limit.max(1),
             skips: VecDeque::new(),
+            is_cancelled: false,
         };
         match schedule.first_cycle() {
             Some(cycle) => Err(cycle),
@@ -166,6 +168,29 @@ impl Schedule {
             return Wait::Cycle(Cycle(path));
         }
         *self.nodes[stack].waits.entry(other).or_default() += 1;
+        Wait::Begun
+    }
+
+    /// Returns a stack that has begun to those that have not: it runs again after `others`. The answer is [`Wait::Begun`], unless one of
+    /// them does not let it run.
+    pub(super) fn run_again(&mut self, stack: Place, others: &[Place]) -> Wait {
+        for other in others.iter().filter(|other| **other != stack) {
+            match self.ended_wait(*other) {
+                Some(Wait::Over) => continue,
+                Some(refused) => return refused,
+                None => {}
+            }
+            if let Some(mut path) = self.path(*other, stack) {
+                path.insert(0, (stack, Reason::Read));
+                return Wait::Cycle(Cycle(path));
+            }
+            self.nodes[stack].needs.entry(*other).or_insert(Reason::Read);
+        }
+        let node = &mut self.nodes[stack];
+        node.phase = match self.is_cancelled {
+            true => return Wait::Cancelled,
+            false => Phase::Pending,
+        };
         Wait::Begun
     }
 
@@ -224,6 +249,7 @@ impl Schedule {
 
     /// Begins no further stack. Those that have begun go on.
     pub(super) fn cancel(&mut self) {
+        self.is_cancelled = true;
         for stack in 0..self.nodes.len() {
             if self.nodes[stack].phase == Phase::Pending {
                 self.settle(stack, Phase::Cancelled);

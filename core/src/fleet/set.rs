@@ -9,6 +9,7 @@ use super::{
     DEFAULT_MAX_STACKS, FleetEvents, FleetOptions, FleetResult, StackRun,
     driver::{Driver, Member},
     peers::{Members, Places},
+    wording::twice,
 };
 use crate::{
     engine::Engine,
@@ -37,10 +38,7 @@ impl FleetOperation {
         let accepted = check(engine, &runs);
         let places: Arc<Places> = Arc::new(places(&runs));
         let (messages, inbox) = mpsc::unbounded_channel();
-        let limits = match options.max_calls_per_plugin {
-            0 => None,
-            limit => Some(PluginLimits::new(size(limit), runtime.clone())),
-        };
+        let limits = PluginLimits::unless_zero(options.max_calls_per_plugin, &runtime);
         let mut stacks = Vec::with_capacity(runs.len());
         let mut members = Vec::with_capacity(runs.len());
         for (stack, run) in runs.into_iter().enumerate() {
@@ -49,11 +47,9 @@ impl FleetOperation {
                 places: Arc::clone(&places),
                 driver: messages.clone(),
             };
-            let set = SetMember {
-                // A destroy reads stacks that are destroyed after it.
-                peers: (kind != OperationKind::Destroy).then(|| Arc::new(peers) as _),
-                limits: limits.clone(),
-            };
+            // A destroy reads stacks that are destroyed after it.
+            let peers = (kind != OperationKind::Destroy).then(|| Arc::new(peers) as _);
+            let set = SetMember::new(peers, limits.clone());
             let work = Work {
                 program: run.program,
                 set,
@@ -189,9 +185,7 @@ fn check(engine: &Engine, runs: &[StackRun]) -> Result<()> {
             return Err(Error::invalid(text).with_hint("open it with the engine that runs the set"));
         }
         if !names.insert(name) {
-            return Err(Error::invalid(format!(
-                "the set contains the stack '{name}' twice"
-            )));
+            return Err(twice(name));
         }
     }
     Ok(())

@@ -48,7 +48,8 @@ async fn interrupt(store: &Arc<dyn Store>, stack: &str) {
     journal.append(journal.next_operation_id(), record).await.unwrap();
     let key = format!(".pulumi/stacks/shop/{stack}.json");
     let checkpoint = store.get(&key).await.unwrap().unwrap().bytes;
-    let altered = [&checkpoint[..], b"\n"].concat();
+    // Blanks at the end make no other checkpoint.
+    let altered = [b"\n", &checkpoint[..]].concat();
     store.put(&key, altered.into(), Condition::Any).await.unwrap();
 }
 

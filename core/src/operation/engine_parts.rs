@@ -4,11 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     autonaming::Autonamer,
+    executor::PluginLimits,
     monitor::EngineService,
     property::hash::Fetch,
     provider::{ProviderLoader, ProviderPool, builtin::StackReader},
     runtime::Runtime,
     secrets::SecretsProvider,
+    simulation::Simulation,
     store::{HostFacts, Store},
 };
 
@@ -31,4 +33,8 @@ pub(crate) struct EngineParts {
     pub(crate) checkpoint_interval: Option<Duration>,
     /// Values at or below the path of a secret input are secret.
     pub(crate) nested_secrets: bool,
+    /// The limit of calls of each plugin in all operations together, except those of sets with a limit of their own.
+    pub(crate) plugin_limits: Option<PluginLimits>,
+    /// Simulates providers, and can interrupt operations.
+    pub(crate) simulation: Option<Simulation>,
 }

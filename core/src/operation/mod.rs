@@ -34,6 +34,7 @@ mod policies;
 mod prepare;
 mod providers;
 mod reading;
+mod recorded_run;
 mod refresh;
 mod rehearsal;
 mod relation;

@@ -12,6 +12,7 @@ use crate::{
     moves::AcceptMoves,
     plan::GivenPlan,
     policy::PolicyPackOption,
+    store::check_run,
 };
 
 /// The options of one operation. An option that is left out has the reference engine's default.
@@ -158,6 +159,17 @@ pub struct OperationOptions {
     pub no_events: bool,
     /// A note for the history.
     pub message: String,
+    /// The id of this run: up to 128 letters, digits, `.`, `_` and `-`, or two such texts with a `/` between them, the id of a set of runs
+    /// and that of one of them. It is recorded in the lock and in the history. An operation whose id one of the eight newest records of
+    /// the stack's history has is not run again: its recorded result is returned, without steps, and another kind of operation with that id
+    /// is refused. One with the id of an operation that still runs
+    /// waits for its end first. So an operation whose answer was lost can be requested again, from any host. Operations of a set, or with
+    /// the id itself, end when that is cancelled in the store. A preview has no record, and runs each time.
+    pub run_id: Option<String>,
+    /// The names of stacks (`project/stack`) that are being changed: a program that reads the outputs of one fails at once, and the result
+    /// names the stack. Those of a set that runs on several hosts, for instance, which runs such a program again when the stack has ended.
+    #[schemars(extend("x-takes" = "a list of names of stacks"))]
+    pub unfinished_stacks: Vec<String>,
     /// How long the operation waits for the stack while another one has locked it, in seconds. Left out, it fails at once. The error, of
     /// the kind `conflict`, names the host, the process, the user and the operation of the holder. A preview does not lock the stack.
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-takes" = "a number of seconds from 0"))]
@@ -276,6 +288,9 @@ impl OperationOptions {
             }
         }
         lock_limit(self.wait_for_lock)?;
+        if let Some(run) = &self.run_id {
+            check_run(run)?;
+        }
         for (other, is_given) in [
             ("targets", !self.targets.is_empty()),
             ("excludes", !self.excludes.is_empty()),

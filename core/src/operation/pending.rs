@@ -4,12 +4,13 @@ use rustc_hash::FxHashMap;
 
 use super::options::styled_name;
 use crate::{
+    message::{Text, interrupted},
     resource::{PendingOperation, PendingOperationKind},
     store::Holder,
 };
 
 /// Returns the warning of an update over pending operations; with `forgets_creations`, the update settles all of them.
-pub(super) fn warning(pending: &[PendingOperation], forgets_creations: bool) -> String {
+pub(super) fn warning(pending: &[PendingOperation], forgets_creations: bool) -> Text {
     let opening = format!(
         "Attempting to deploy or update resources with {} pending operations from previous deployment.",
         pending.len()
@@ -19,7 +20,7 @@ pub(super) fn warning(pending: &[PendingOperation], forgets_creations: bool) -> 
 }
 
 /// Returns the note of other operations; with `is_settling`, the operation settles pending ones.
-pub(super) fn note(pending: &[PendingOperation], forgets_creations: bool, is_settling: bool) -> String {
+pub(super) fn note(pending: &[PendingOperation], forgets_creations: bool, is_settling: bool) -> Text {
     let opening = format!(
         "The state has {} pending operations from previous deployment.",
         pending.len()
@@ -84,26 +85,29 @@ fn kind(operation: &PendingOperation) -> String {
     format!("{:?}", operation.kind).to_lowercase()
 }
 
-fn worded(opening: String, pending: &[PendingOperation], forgets_creations: bool, advice: &str) -> String {
-    let mut text = opening;
+fn worded(opening: String, pending: &[PendingOperation], forgets_creations: bool, advice: &str) -> Text {
+    let mut list = opening;
     for (operation, times) in counted(pending) {
         let times = match times {
             1 => String::new(),
             times => format!(" ({times} times)"),
         };
         let (subject, kind) = (subject(operation), kind(operation));
-        text.push_str(&format!("\n  * {subject}, interrupted while {kind}{times}"));
+        list.push_str(&format!("\n  * {subject}, interrupted while {kind}{times}"));
     }
+    let is_creation = |operation: &PendingOperation| operation.kind == PendingOperationKind::Creating;
+    let has_creations = pending.iter().any(is_creation) && !forgets_creations;
+    let reference = format!("{list}\n{}", interrupted(has_creations));
+    let mut text = list;
     text.push_str(
         "\nThese resources are in an unknown state because the engine was interrupted while waiting for changes to these \
          resources to complete.",
     );
-    let is_creation = |operation: &PendingOperation| operation.kind == PendingOperationKind::Creating;
     if !pending.iter().all(is_creation) {
         text.push('\n');
         text.push_str(advice);
     }
-    if pending.iter().any(is_creation) && !forgets_creations {
+    if has_creations {
         let [adopt, forget, clear, import] = [
             "adoptPending",
             "forgetPending",
@@ -117,7 +121,7 @@ fn worded(opening: String, pending: &[PendingOperation], forgets_creations: bool
              several of them, with the options {import} and {clear}.",
         ));
     }
-    text
+    Text::pair(reference, text)
 }
 
 /// Returns each operation once, in order, with its number of records: one creation can be interrupted in every run.
@@ -159,6 +163,7 @@ mod tests {
             pending(PendingOperationKind::Creating, "a"),
         ];
         let text = warning(&twice, false);
+        let text = text.library();
         assert!(text.contains("with 3 pending operations"), "{text}");
         assert_eq!(
             text.matches("::a, interrupted while creating (2 times)").count(),
@@ -176,6 +181,7 @@ mod tests {
             pending(PendingOperationKind::Updating, "b"),
         ];
         let text = note(&both, false, true);
+        let text = text.library();
         assert!(
             text.starts_with("The state has 2 pending operations") && text.contains("\nThis refresh records"),
             "{text}"
@@ -220,10 +226,15 @@ mod tests {
             text.contains("clearPendingCreates") && !text.contains("A refresh records"),
             "{text}"
         );
-        assert!(!warning(&creating, true).contains("clearPendingCreates"));
+        assert!(
+            text.reference().contains("refresh --clear-pending-creates")
+                && !text.reference().contains("clearPendingCreates")
+        );
+        let settled = warning(&creating, true);
+        assert!(!settled.contains("clearPendingCreates") && !settled.contains("--clear-pending-creates"));
         let text = warning(&updating, false);
         assert!(
-            text.contains("A refresh records") && !text.contains("clearPendingCreates"),
+            text.contains("A refresh records") && !text.contains("PendingCreates"),
             "{text}"
         );
     }

@@ -67,7 +67,9 @@ pub(super) async fn prepare(
         journal,
         run.control.clone(),
     );
-    let executor = Arc::new(executor.with_plugin_limits(run.set.limits.clone()));
+    let executor = Arc::new(
+        executor.with_plugin_limits(run.set.limits.clone().or_else(|| engine.plugin_limits.clone())),
+    );
     let plugins = PluginOperation::new(
         &run.stack.project,
         &run.stack.stack,

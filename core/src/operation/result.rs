@@ -19,6 +19,7 @@ use crate::{
     resource::{PendingOperation, ResourceState},
     secrets::Redactor,
     state::{Snapshot, deployment::write_encrypted_deployment},
+    store::StackName,
     urn::Urn,
 };
 
@@ -55,6 +56,12 @@ pub struct OperationResult {
     pub dropped_pending: Vec<PendingOperation>,
     /// The duration.
     pub duration: Duration,
+    /// Whether an earlier operation with the same run id had ended: the result is the recorded one, without steps and diagnostics. See
+    /// [`crate::operation::OperationOptions::run_id`].
+    pub is_recorded: bool,
+    /// The stacks that the program has tried to read before they had ended; see
+    /// [`crate::operation::OperationOptions::unfinished_stacks`].
+    pub unfinished_reads: Vec<StackName>,
     /// The record of the resource that was adopted, or only read for an adoption.
     pub(crate) adopted: Option<Arc<ResourceState>>,
     /// The redactor with the operation's secrets.
@@ -90,6 +97,8 @@ impl OperationResult {
             imported: None,
             snapshot: Arc::default(),
             dropped_pending: Vec::new(),
+            is_recorded: false,
+            unfinished_reads: Vec::new(),
             adopted: None,
             duration: Duration::ZERO,
             redactor: Redactor::new(),

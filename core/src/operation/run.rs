@@ -20,6 +20,7 @@ use super::{
     options::styled_name,
     outcome::{error_of, noun, title, unexpected_changes},
     pending,
+    recorded_run::{environment_of, recorded_end, refuse_cancelled, return_recorded, watch_mark},
     rehearsal::rehearse,
     run_program::NO_PROGRAM,
     run_state::{LoadedState, RunState},
@@ -35,7 +36,7 @@ use crate::{
     runtime::Clock,
     secrets::{RedactingSecrets, SecretsProvider},
     state::{Journal, JournalReplay, Snapshot, journal::HostJournal, with_recorded_id},
-    store::{HistoryRecord, LoadedStack, StackLock, StackSession},
+    store::{HistoryRecord, LoadedStack, LockPurpose, StackLock, StackSession},
 };
 
 /// How long the calls of an operation that has timed out may go on before they are given up.
@@ -83,6 +84,8 @@ impl OperationRun {
     }
 
     async fn run_to_end(mut self) -> OperationResult {
+        self.set
+            .keep_unfinished(&self.stack, &self.options.unfinished_stacks);
         let accepted = match self.accept().await {
             Ok(Some(failed)) => return failed,
             accepted => accepted.map(drop),
@@ -120,6 +123,9 @@ impl OperationRun {
     /// Refuses invalid options, and requests that the stack cannot serve.
     fn check(&self) -> Result<()> {
         self.options.check()?;
+        for stack in &self.options.unfinished_stacks {
+            self.stack.referred_stack(stack)?;
+        }
         if self.options.exclude_protected && self.kind != OperationKind::Destroy {
             let text = format!("{} is an option of destroys", styled_name("excludeProtected"));
             return Err(Error::invalid(text));
@@ -172,6 +178,11 @@ impl OperationRun {
             imported: state.imported,
             snapshot: state.snapshot,
             dropped_pending: state.dropped_pending,
+            is_recorded: state.is_recorded,
+            unfinished_reads: match state.is_recorded {
+                true => state.recorded_reads,
+                false => self.set.unfinished_reads(),
+            },
             adopted: self.pending.found().record.take(),
             duration,
             redactor: self.events.redactor().clone(),
@@ -204,7 +215,9 @@ impl OperationRun {
         if creates && self.kind == OperationKind::Update && self.program.is_none() {
             return Err(Error::invalid(NO_PROGRAM));
         }
+        let _watch = watch_mark(self);
         if self.options.dry_run {
+            refuse_cancelled(self).await?;
             let found = match self.load().await {
                 // A preview does not create the stack.
                 Err(error) if creates && error.kind() == ErrorKind::NotFound => LoadedState::default(),
@@ -217,7 +230,7 @@ impl OperationRun {
         }
         let lock = self.lock().await?;
         // The stack is unlocked before the operation returns, even when host code panics.
-        let result = AssertUnwindSafe(self.run_locked(state, creates, began))
+        let result = AssertUnwindSafe(self.run_once(state, creates, began))
             .catch_unwind()
             .await;
         if result.is_err() {
@@ -233,6 +246,15 @@ impl OperationRun {
         }
     }
 
+    /// Runs the operation over the locked stack, unless its run has ended before.
+    async fn run_once(&self, state: &mut RunState, creates: bool, began: Duration) -> Result<()> {
+        if let Some(end) = recorded_end(self).await? {
+            return return_recorded(self, state, end).await;
+        }
+        refuse_cancelled(self).await?;
+        self.run_locked(state, creates, began).await
+    }
+
     /// Locks the stack. Waits for it as long as the options state, unless the operation is cancelled.
     async fn lock(&self) -> Result<StackLock> {
         let limit = self
@@ -243,8 +265,12 @@ impl OperationRun {
             let text = format!("waiting for the lock of the stack: {}", error.message());
             self.events.diagnostic(Diagnostic::new(Severity::Info, text));
         };
-        let locking = self.stack.storage.lock_within(self.kind.name(), limit, waits);
-        if limit.is_zero() {
+        let purpose = LockPurpose {
+            operation: self.kind.name(),
+            run: self.options.run_id.as_deref(),
+        };
+        let locking = self.stack.storage.lock_within(purpose, limit, waits);
+        if limit.is_zero() && purpose.run.is_none() {
             return locking.await;
         }
         tokio::select! {
@@ -280,7 +306,7 @@ impl OperationRun {
     }
 
     /// Loads the state, and emits its warnings.
-    async fn load(&self) -> Result<LoadedStack> {
+    pub(super) async fn load(&self) -> Result<LoadedStack> {
         let storage = &self.stack.storage;
         let mut loaded = match self.options.dry_run {
             true => storage.load_unlocked(&self.secrets()).await?,
@@ -332,7 +358,7 @@ impl OperationRun {
                 succeeded: succeeded && committed.is_ok(),
                 changes: changes.unwrap_or_default(),
                 config: self.stack.config.clone(),
-                environment: self.stack.environment.clone(),
+                environment: environment_of(self),
             })
             .await;
         result.and(written).and(committed).and(history)

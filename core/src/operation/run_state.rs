@@ -11,7 +11,7 @@ use crate::{
     property::PropertyMap,
     resource::PendingOperation,
     state::Snapshot,
-    store::Holder,
+    store::{Holder, StackName},
 };
 
 /// The state of a run: the parts of the result so far.
@@ -31,6 +31,10 @@ pub(super) struct RunState {
     pub(super) imported: Option<Arc<ImportReport>>,
     /// The pending operations that were dropped without being resolved.
     pub(super) dropped_pending: Vec<PendingOperation>,
+    /// Whether the run had ended before: its recorded result is returned.
+    pub(super) is_recorded: bool,
+    /// The unfinished stacks that the program of that run has tried to read.
+    pub(super) recorded_reads: Vec<StackName>,
     /// The cancellations of the host when the verb was over; `None` before that.
     pub(super) ending: Option<Ending>,
 }

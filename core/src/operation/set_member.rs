@@ -1,6 +1,9 @@
 //! What an operation shares with those of the other stacks of its set.
 
-use std::sync::Arc;
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use async_trait::async_trait;
 
@@ -30,9 +33,40 @@ pub(crate) trait Peers: Send + Sync + 'static {
 pub(crate) struct SetMember {
     pub(crate) peers: Option<Arc<dyn Peers>>,
     pub(crate) limits: Option<PluginLimits>,
+    /// The stacks that are being changed elsewhere.
+    unfinished: Option<Arc<Unfinished>>,
 }
 
 impl SetMember {
+    /// Creates what the operation of a stack shares with the others of its set.
+    pub(crate) fn new(peers: Option<Arc<dyn Peers>>, limits: Option<PluginLimits>) -> Self {
+        Self {
+            peers,
+            limits,
+            unfinished: None,
+        }
+    }
+
+    /// Lets reads of these stacks fail, unless the operation waits for those of its set.
+    pub(super) fn keep_unfinished(&mut self, stack: &StackContext, names: &[String]) {
+        if self.peers.is_none() && !names.is_empty() {
+            let names = names.iter().filter_map(|name| stack.referred_stack(name).ok());
+            let unfinished = Arc::new(Unfinished {
+                own: stack.storage.name().clone(),
+                names: names.collect(),
+                read: Mutex::default(),
+            });
+            self.peers = Some(Arc::clone(&unfinished) as _);
+            self.unfinished = Some(unfinished);
+        }
+    }
+
+    /// Returns the unfinished stacks that the program has tried to read.
+    pub(super) fn unfinished_reads(&self) -> Vec<StackName> {
+        let read = self.unfinished.as_ref().map(|unfinished| unfinished.read());
+        read.into_iter().flat_map(|read| read.clone()).collect()
+    }
+
     /// Returns the reader of other stacks that waits for those of the set; `reader` reads them then.
     pub(super) fn reader(
         &self,
@@ -50,6 +84,32 @@ impl SetMember {
                 reader,
             }),
         }
+    }
+}
+
+/// Stacks that are being changed elsewhere: reads of them fail.
+struct Unfinished {
+    own: StackName,
+    names: BTreeSet<StackName>,
+    /// Those that were to be read.
+    read: Mutex<BTreeSet<StackName>>,
+}
+
+impl Unfinished {
+    fn read(&self) -> MutexGuard<'_, BTreeSet<StackName>> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Peers for Unfinished {
+    async fn wait_for(&self, stack: &StackName, _: &EventSink) -> Result<Option<PropertyMap>> {
+        if *stack == self.own || !self.names.contains(stack) {
+            return Ok(None);
+        }
+        self.read().insert(stack.clone());
+        let text = format!("the stack '{stack}' is being changed, and has not ended");
+        Err(Error::new(ErrorKind::Conflict, text).with_hint("read it again when it has ended"))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     event::EventSink,
     executor::Failure,
     generator::Targeting,
-    message::{Message, Text},
+    message::{Message, Text, flag},
     state::{ResourceGraph, Snapshot},
     urn::Urn,
 };
@@ -110,10 +110,8 @@ pub(super) fn warn_of_idle_literals(
     let Some(targeting) = targeting else { return };
     for (option, set) in targeting.excluded_and_replaced() {
         for literal in set.literals().filter(|literal| is_idle(literal)) {
-            let text = format!(
-                "no resource matches '{literal}' of the option {}",
-                styled_name(option)
-            );
+            let matches_none = |name: &str| format!("no resource matches '{literal}' of the option {name}");
+            let text = Text::pair(matches_none(flag(option)), matches_none(&styled_name(option)));
             events.diagnostic(Diagnostic::warning(text));
         }
     }

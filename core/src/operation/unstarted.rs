@@ -77,6 +77,9 @@ impl Unstarted {
         let Self { run, result } = self;
         let stack = Arc::clone(&run.stack);
         let (events, control, session) = (run.events.clone(), run.control.clone(), run.session.clone());
+        if let Some(simulation) = &stack.engine.simulation {
+            simulation.add_operation(control.interrupt());
+        }
         let spawner = stack.engine.runtime.spawner.clone();
         let of_work = spawner.clone();
         drop(spawner.spawn(async move {

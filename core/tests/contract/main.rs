@@ -38,6 +38,7 @@ mod refreshing;
 mod registration;
 mod registration_errors;
 mod remote;
+mod runs;
 mod session;
 mod slow_plugins;
 mod snippets;

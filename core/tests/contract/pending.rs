@@ -25,7 +25,7 @@ async fn diagnostics(operation: Operation) -> (Vec<String>, usize) {
     let in_result = result
         .diagnostics
         .iter()
-        .map(|diagnostic| diagnostic.message.reference().to_owned());
+        .map(|diagnostic| diagnostic.message.library().to_owned());
     let in_result = in_result.filter(|message| is_about(message)).collect();
     let mut events = operation.events();
     let mut in_events = 0;

@@ -17,12 +17,18 @@ use crate::{error::Result, urn::Urn};
 /// # Errors
 /// [`crate::ErrorKind::InvalidInput`] with all faults of the request.
 pub(super) fn check(request: &ImportRequest, stack: &str, project: &str) -> Result<Vec<Row>> {
-    let mut faults = Vec::new();
     let names = Names::new(request);
     let given = &request.resources;
-    let parents: Vec<Parent> = (0..given.len())
-        .map(|index| names.parent(index, &mut faults))
-        .collect();
+    let own = given.iter().enumerate();
+    let mut faults: Vec<String> = own.flat_map(|(index, row)| own_faults(index, row)).collect();
+    // Without its parent, a row has no URN of its own to compare.
+    let mut orphans = vec![false; given.len()];
+    let mut parents = Vec::with_capacity(given.len());
+    for (index, orphan) in orphans.iter_mut().enumerate() {
+        let before = faults.len();
+        parents.push(names.parent(index, &mut faults));
+        *orphan = faults.len() > before;
+    }
     let of_rows: Vec<Vec<usize>> = parents
         .iter()
         .map(|parent| match parent {
@@ -30,15 +36,7 @@ pub(super) fn check(request: &ImportRequest, stack: &str, project: &str) -> Resu
             _ => Vec::new(),
         })
         .collect();
-    refuse_cycle(given, &of_rows, "parent", &mut faults);
-    if !faults.is_empty() {
-        faults.splice(
-            0..0,
-            given
-                .iter()
-                .enumerate()
-                .flat_map(|(index, row)| own_faults(index, row)),
-        );
+    if refuse_cycle(given, &of_rows, "parent", &mut faults) {
         return Err(joined(faults));
     }
     let mut urns: Vec<Option<Urn>> = vec![None; given.len()];
@@ -47,23 +45,24 @@ pub(super) fn check(request: &ImportRequest, stack: &str, project: &str) -> Resu
     }
     let mut rows = Vec::with_capacity(given.len());
     for (index, (row, parent)) in given.iter().zip(parents).enumerate() {
-        faults.extend(own_faults(index, row));
         let provider = names.provider(index, &mut faults);
         let Some(urn) = urns.get_mut(index).and_then(Option::take) else {
             continue;
         };
         match resolved(index, row, urn, parent, provider) {
-            Ok(row) => rows.push(row),
+            Ok(row) => rows.push((index, row)),
             Err(fault) => faults.push(fault),
         }
     }
-    refuse_equal_urns(&rows, &mut faults);
+    let comparable = rows.iter().filter(|(index, _)| !orphans[*index]);
+    refuse_equal_urns(comparable.map(|(_, row)| row), &mut faults);
     if !faults.is_empty() {
         return Err(joined(faults));
     }
+    let mut rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
     refer_to_rows(&mut rows);
     let all: Vec<Vec<usize>> = rows.iter().map(edges).collect();
-    refuse_cycle(given, &all, "parent or provider", &mut faults);
+    let _ = refuse_cycle(given, &all, "parent or provider", &mut faults);
     match faults.is_empty() {
         true => Ok(rows),
         false => Err(joined(faults)),
@@ -127,7 +126,7 @@ fn qualified(parent: &Urn) -> String {
 }
 
 /// Refuses two resources of one URN.
-fn refuse_equal_urns(rows: &[Row], faults: &mut Vec<String>) {
+fn refuse_equal_urns<'a>(rows: impl Iterator<Item = &'a Row>, faults: &mut Vec<String>) {
     let mut seen = FxHashMap::default();
     for row in rows {
         if seen.insert(&row.urn, ()).is_some() {
@@ -162,9 +161,14 @@ fn refer_to_rows(rows: &mut [Row]) {
     }
 }
 
-/// Refuses resources that wait for each other.
-fn refuse_cycle(given: &[ImportResource], edges: &[Vec<usize>], what: &str, faults: &mut Vec<String>) {
-    let Some(cycle) = cycle(edges) else { return };
+/// Refuses resources that wait for each other; returns whether there are some.
+fn refuse_cycle(
+    given: &[ImportResource],
+    edges: &[Vec<usize>],
+    what: &str,
+    faults: &mut Vec<String>,
+) -> bool {
+    let Some(cycle) = cycle(edges) else { return false };
     let named = cycle
         .iter()
         .filter_map(|index| Some((*index, given.get(*index)?)));
@@ -174,4 +178,5 @@ fn refuse_cycle(given: &[ImportResource], edges: &[Vec<usize>], what: &str, faul
         named[0],
         named.join(", then ")
     ));
+    true
 }

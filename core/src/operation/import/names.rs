@@ -9,6 +9,9 @@ use super::{
 };
 use crate::{message::nearest_names, resource::ProviderReference, token::TypeToken, urn::Urn};
 
+/// What precedes the kind of a reference in the fault of one with several meanings.
+const AMBIGUOUS: &str = "an ambiguous ";
+
 /// The names of a request, and the rows that have them.
 pub(super) struct Names<'a> {
     request: &'a ImportRequest,
@@ -70,7 +73,7 @@ impl<'a> Names<'a> {
                     it()
                 ))
             }
-            _ => Err(format!("{} has an ambiguous {what}", it())),
+            _ => Err(format!("{} has {AMBIGUOUS}{what}", it())),
         }
     }
 
@@ -107,9 +110,10 @@ impl<'a> Names<'a> {
         // Names of other resources may be those of a provider.
         let found = match self.reference(text) {
             Some(reference) => Ok(Referent::Provider(reference)),
-            None => self
-                .find(text, "provider", index, is_provider)
-                .or_else(|fault| self.find(text, "provider", index, |_| true).map_err(|_| fault)),
+            None => self.find(text, "provider", index, is_provider).or_else(|fault| {
+                let found = self.find(text, "provider", index, |_| true);
+                found.map_err(|other| if other.contains(AMBIGUOUS) { other } else { fault })
+            }),
         };
         let (kind, provider) = match found {
             Err(fault) => {

@@ -5,7 +5,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::importer::Settled;
-use crate::{diagnostic::Diagnostic, resource::ResourceState, state::PriorState};
+use crate::{
+    diagnostic::Diagnostic,
+    message::{REMOVE_RECORD, Text},
+    resource::ResourceState,
+    state::PriorState,
+};
 
 /// What a provider knows a thing by: its type, the provider's reference and the id.
 type Thing<'a> = (&'a str, &'a str, &'a str);
@@ -31,8 +36,14 @@ pub(super) fn warnings(base: &PriorState, settled: &[Settled]) -> Vec<Diagnostic
         if owner.urn != record.urn {
             let text = format!(
                 "'{}' has the id '{}' that '{}' has, too: both records manage the same thing, and the deletion of one deletes it \
-                 for both. Remove one of the records with delete_resources(), which deletes nothing else.",
+                 for both.",
                 record.urn, record.id, owner.urn
+            );
+            let text = Text::pair(
+                format!("{text} {REMOVE_RECORD}"),
+                format!(
+                    "{text} Remove one of the records with delete_resources(), which deletes nothing else."
+                ),
             );
             warnings.push(Diagnostic::warning(text).about(record.urn.clone()));
         }

@@ -7,25 +7,25 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from . import events as _events
-from ._annotations import Unpack
-from ._bridge import answer, completions_of, resolver
-from ._checks import require_function, require_given
-from ._json import document_of_options
-from ._record import record
-from ._results import Outcome
-from ._runner import Program
-from ._stackwright import FleetOperation as NativeOperation
-from ._stackwright import FleetOutcome, start_all
-from .errors import InvalidInputError, StackwrightError
-from .events import Event
-from .operation import Operation, called, hold, joined
-from .options import OperationOptions
-from .result import Result
-from .stack import Policies, Stack
+from .. import events as _events
+from .._annotations import Unpack
+from .._bridge import answer, completions_of, resolver
+from .._checks import require_function, require_given
+from .._json import document_of_options
+from .._record import record
+from .._results import Outcome
+from .._runner import Program
+from .._stackwright import FleetOperation as NativeOperation
+from .._stackwright import FleetOutcome, start_all
+from ..errors import InvalidInputError, StackwrightError
+from ..events import Event
+from ..operation import Operation, called, hold, joined
+from ..options import OperationOptions
+from ..result import Result
+from ..stack import Policies, Stack
 
 if TYPE_CHECKING:
-    from .engine import Engine
+    from ..engine import Engine
 
 __all__ = ["FleetEvent", "FleetOperation", "FleetResult", "StackRun"]
 
@@ -219,7 +219,7 @@ class FleetOperation:
 
     def _ipython_display_(self) -> None:
         """Shows the operation in a notebook, and goes on to do so while it runs."""
-        from ._display import show_in_background
+        from .._display import show_in_background
 
         show_in_background(self)
 
