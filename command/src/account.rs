@@ -86,6 +86,7 @@ pub(crate) fn logout(invocation: &Invocation) -> Result {
 pub(crate) fn organization(command: &OrgCommand) -> Result {
     let host = HostFacts::system().hostname;
     Err(Failure::new(match command {
+        OrgCommand::Search(_) => format!("backends of this type \"{host}\" do not support organizations"),
         OrgCommand::GetDefault => format!("backends of this type \"{host}\" do not support organizations"),
         OrgCommand::SetDefault { .. } => {
             format!("unable to set a default organization for backend type: {host}")

@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use crate::{
     about, account,
     arguments::{Arguments, CancelArguments, GivenFlag, InstallArguments, Refusal, Verb},
-    config, dependencies, downloads,
+    completion, config, dependencies, doctor, downloads,
     failure::{Failure, Result},
     invocation::Invocation,
     operation, plugins, project_plugins,
@@ -76,6 +76,11 @@ impl Command {
                 (invocation.stdout)(&text);
                 return 0;
             }
+            Err(Refusal::Usage { help, text }) => {
+                (invocation.stdout)(&help);
+                invocation.note(format!("error: {text}"));
+                return REFUSED;
+            }
             Err(Refusal::Error(text)) => {
                 invocation.note(format!("error: {text}"));
                 return REFUSED;
@@ -91,7 +96,7 @@ impl Command {
                 directory,
                 ..invocation
             },
-            Some(Err(Failure { code, message })) => {
+            Some(Err(Failure { code, message, .. })) => {
                 invocation.note(format!("error: {message}"));
                 return code;
             }
@@ -101,10 +106,19 @@ impl Command {
             true => invocation.without_questions(),
             false => invocation,
         };
+        if arguments.global.disable_integrity_checking {
+            invocation.note(
+                "error: --disable-integrity-checking is not supported: `stack export` reads a damaged state, and `state repair` mends it",
+            );
+            return REFUSED;
+        }
         warn_of_logs(&invocation, &arguments);
         match self.dispatch(&invocation, &arguments, &flags).await {
             Ok(()) => 0,
-            Err(Failure { code, message }) => {
+            Err(Failure { code, message, help }) => {
+                if let Some(subcommand) = help {
+                    (invocation.stdout)(&self.0.parsers.help(&invocation.name, subcommand));
+                }
                 if !message.is_empty() {
                     invocation.note(format!("error: {message}"));
                 }
@@ -123,6 +137,8 @@ impl Command {
                 let is_verbose = arguments.global.verbose.is_some();
                 account::whoami(&self.0, invocation, form, is_verbose).await
             }
+            Verb::Doctor(form) => Box::pin(doctor::doctor(&self.0, invocation, form)).await,
+            Verb::Completion { shell } => completion::print(invocation, *shell),
             Verb::Login(arguments) => account::login(&self.0, invocation, arguments),
             Verb::Logout => account::logout(invocation),
             Verb::Org(command) => account::organization(command),
@@ -131,6 +147,16 @@ impl Command {
             Verb::New(_) => Err(Failure::new(
                 "`new` is not supported: this engine makes no projects from templates",
             )),
+            Verb::Convert(_) => Err(Failure::new(
+                "`convert` is not supported: this engine converts no programs",
+            )),
+            Verb::Policy(arguments) => Err(Failure::new(match arguments.rest.first().map(String::as_str) {
+                Some("new") => {
+                    "`policy new` is not supported: this engine makes no policy packs from templates"
+                }
+                _ => "DIY backend does not support resource policy",
+            })),
+            Verb::Env(_) => Err(Failure::no_environments()),
             verb => {
                 let session = Session::open(&self.0, invocation).await?;
                 let session = session.with_flags(&arguments.global);
@@ -221,8 +247,18 @@ fn warn_of_logs(invocation: &Invocation, Arguments { global, verb }: &Arguments)
             ));
         }
     }
-    if global.tracing.is_some() {
-        invocation.warn("--tracing has no effect: the engine's spans are those of its host");
+    for (flag, is_given) in [
+        ("--tracing", global.tracing.is_some()),
+        ("--tracing-header", global.tracing_header.is_some()),
+        ("--otel-traces", global.otel_traces.is_some()),
+        ("--profiling", global.profiling.is_some()),
+        ("--memprofilerate", global.memprofilerate.is_some()),
+    ] {
+        if is_given {
+            invocation.warn(format!(
+                "{flag} has no effect: the engine's spans and profiles are those of its host"
+            ));
+        }
     }
 }
 

@@ -91,9 +91,7 @@ impl ProjectFolder<'_> {
 
     /// Returns an executable of the search path.
     fn tool(&self, name: &str) -> Result<PathBuf> {
-        let folders = self.invocation.process_environment().path_folders();
-        let mut candidates = folders.iter().map(|folder| folder.join(name));
-        let found = candidates.find(|candidate| candidate.is_file());
+        let found = self.invocation.process_environment().executable(&[name]);
         found.ok_or_else(|| {
             Failure::new(format!(
                 "the packages of the program in {} are installed with `{name}`, which was not found on the search path: install it, or \

@@ -1,6 +1,6 @@
 //! Failures of a command: what is written to standard error, and the exit code.
 
-use stackwright::{Error, ErrorKind};
+use stackwright::{Error, ErrorKind, store::HostFacts};
 
 /// The exit code of failures without one of their own.
 const GENERAL: i32 = 1;
@@ -32,6 +32,8 @@ pub(crate) struct Failure {
     pub(crate) code: i32,
     /// What follows `error: `; empty when the reasons have been written already.
     pub(crate) message: String,
+    /// The subcommand whose help is printed.
+    pub(crate) help: Option<&'static str>,
 }
 
 impl Failure {
@@ -68,6 +70,23 @@ impl Failure {
         )
     }
 
+    /// Creates the failure of a command that works on environments, which only a service has.
+    pub(crate) fn no_environments() -> Self {
+        let host = HostFacts::system().hostname;
+        Self::new(format!(
+            "backend {host} does not support environments; Pulumi ESC environments require the Pulumi Cloud backend, use \
+             `pulumi login` without arguments to log into the Pulumi Cloud backend"
+        ))
+    }
+
+    /// Creates the failure of a wrong number of arguments, before which the help of the subcommand is printed.
+    pub(crate) fn usage(subcommand: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            help: Some(subcommand),
+            ..Self::new(message)
+        }
+    }
+
     /// Creates the failure of a cancelled operation.
     pub(crate) fn canceled() -> Self {
         Self::coded(CANCELED, "")
@@ -92,6 +111,7 @@ impl Failure {
         Self {
             code,
             message: message.into(),
+            help: None,
         }
     }
 

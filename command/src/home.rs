@@ -38,6 +38,11 @@ impl Home {
         }
     }
 
+    /// Returns the folder itself.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.0
+    }
+
     /// Returns the folder of installed plugins.
     pub(crate) fn plugins(&self) -> PathBuf {
         self.0.join("plugins")

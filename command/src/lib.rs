@@ -47,6 +47,8 @@ mod project_plugins;
 mod about;
 mod dependencies;
 mod plugins;
+mod doctor;
+mod completion;
 mod operation;
 mod command;
 

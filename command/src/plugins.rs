@@ -125,6 +125,15 @@ async fn remove(invocation: &Invocation, cache: &PluginCache, arguments: &Plugin
     Ok(())
 }
 
+/// Returns whether a version of a plugin is installed.
+async fn is_installed(cache: &PluginCache, kind: PluginKind, name: &str, version: &Version) -> Result<bool> {
+    let installed = cache.list(PluginSelection::default()).await?;
+    let name = name.replace('/', "_");
+    Ok(installed
+        .iter()
+        .any(|plugin| plugin.kind == kind && plugin.name == name && plugin.version == *version))
+}
+
 /// Installs a plugin from an archive or a server, or those of the project where none is named.
 async fn install(invocation: &Invocation, cache: &PluginCache, arguments: &PluginInstall) -> Result {
     let Some(kind) = &arguments.kind else {
@@ -146,6 +155,9 @@ async fn install(invocation: &Invocation, cache: &PluginCache, arguments: &Plugi
     let archive = match (&arguments.file, &arguments.server) {
         (Some(file), _) => PluginArchive::File(invocation.path(file)),
         (None, Some(server)) => PluginArchive::Server(server.clone()),
+        (None, None) if !arguments.reinstall && is_installed(cache, kind, name, &version).await? => {
+            return Ok(());
+        }
         (None, None) => match servers.of_plugin(name, "") {
             Some(server) => PluginArchive::Server(server),
             None => {

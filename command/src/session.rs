@@ -6,7 +6,10 @@ use stackwright::{
     Engine, Error, ErrorKind, Opening, Stack, StackName, StackSettings,
     plugin::PluginSettings,
     runtime::Runtime,
-    secrets::{SecretsProvider, kind::KEY_SERVICE},
+    secrets::{
+        SecretsProvider,
+        kind::{KEY_SERVICE, PASSPHRASE},
+    },
 };
 use stackwright_project::Project;
 
@@ -56,6 +59,8 @@ pub(crate) struct Session<'a> {
     pub(crate) color: Option<String>,
     /// The flag `--non-interactive`.
     pub(crate) is_non_interactive: bool,
+    /// The flag `--fully-qualify-stack-names`.
+    is_qualifying: bool,
     /// The operations of all invocations.
     pub(crate) running: Arc<Running>,
     /// The stack that a flag before the subcommand names.
@@ -90,6 +95,7 @@ impl<'a> Session<'a> {
             home,
             color: None,
             is_non_interactive: false,
+            is_qualifying: false,
             running: Arc::clone(&components.running),
             default_stack: None,
             project,
@@ -102,6 +108,7 @@ impl<'a> Session<'a> {
         Self {
             color: global.color.clone(),
             is_non_interactive: global.non_interactive,
+            is_qualifying: global.fully_qualify_stack_names,
             ..self
         }
     }
@@ -182,6 +189,23 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Refuses a missing passphrase, and one that is not that of the stack.
+    pub(crate) async fn check_key(&self, name: &StackName) -> Result {
+        self.require_key(name).await?;
+        let Some(secrets) = self.verifying() else {
+            return Ok(());
+        };
+        self.engine.secrets_manager(&name.to_string(), &*secrets).await?;
+        if let Some((found, project)) = &self.project
+            && found.file.name == name.project()
+            && let Some(salt) = project.stack_file(name.stack()).await?.encryption_salt
+        {
+            let state = serde_json::json!({ "salt": salt });
+            secrets.open(PASSPHRASE, Some(&state)).await?;
+        }
+        Ok(())
+    }
+
     /// Refuses a missing passphrase before a stack is created.
     pub(crate) async fn require_new_passphrase(&self) -> Result {
         match &self.secrets {
@@ -223,10 +247,22 @@ impl<'a> Session<'a> {
                  position {place}"
             )));
         }
-        Ok(NamedStack {
-            shown: shown.to_owned(),
-            name: StackName::new(project, stack)?,
-        })
+        let name = StackName::new(project, stack)?;
+        let shown = match self.is_qualifying {
+            true => name.qualified(),
+            false => shown.to_owned(),
+        };
+        Ok(NamedStack { shown, name })
+    }
+
+    /// Returns the name of a stack in texts: without organization and project where it belongs to the project, unless a flag asks for
+    /// them.
+    pub(crate) fn shown(&self, name: &StackName) -> String {
+        let own = self.found().map(|found| found.file.name.as_str());
+        match !self.is_qualifying && own == Some(name.project()) {
+            true => name.stack().to_owned(),
+            false => name.qualified(),
+        }
     }
 
     /// Returns the selected stack: that of the flag before the subcommand, that of the environment, or the one that is kept for the project.
@@ -247,10 +283,7 @@ impl<'a> Session<'a> {
             return Ok(None);
         };
         let named = self.named(&stack)?;
-        let shown = match self.project_of(&named) {
-            Some(_) => named.name.stack().to_owned(),
-            None => named.shown,
-        };
+        let shown = self.shown(&named.name);
         Ok(Some(NamedStack { shown, ..named }))
     }
 

@@ -37,6 +37,38 @@ pub(crate) fn milliseconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
 }
 
+/// The units of times that have passed, in seconds, the largest first.
+const UNITS: [(i64, &str); 7] = [
+    (31_536_000, "year"),
+    (2_592_000, "month"),
+    (604_800, "week"),
+    (86_400, "day"),
+    (3_600, "hour"),
+    (60, "minute"),
+    (1, "second"),
+];
+
+/// Returns how long ago something was: `now`, `1 minute ago`, `3 days ago`.
+pub(crate) fn ago(seconds: i64) -> String {
+    let Some((unit, name)) = UNITS.into_iter().find(|(unit, _)| seconds >= *unit) else {
+        return "now".to_owned();
+    };
+    match seconds / unit {
+        1 => format!("1 {name} ago"),
+        count => format!("{count} {name}s ago"),
+    }
+}
+
+/// Returns a time as `1h2m3s`, without units that would be zero at its begin.
+pub(crate) fn duration(seconds: i64) -> String {
+    let (hours, minutes, rest) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    match (hours, minutes) {
+        (0, 0) => format!("{rest}s"),
+        (0, _) => format!("{minutes}m{rest}s"),
+        _ => format!("{hours}h{minutes}m{rest}s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,5 +79,24 @@ mod tests {
         assert_eq!(milliseconds(time), "1970-01-01T00:00:00.000Z");
         let time = Timestamp::from_millisecond(1_732_212_508_974).unwrap();
         assert!(milliseconds(time).ends_with(".974Z"));
+    }
+
+    #[test]
+    fn times_that_have_passed_have_one_unit() {
+        let shown = [0, 1, 59, 60, 150, 7_200, 90_000, 1_300_000, 9_000_000, 70_000_000].map(ago);
+        let expected = [
+            "now",
+            "1 second ago",
+            "59 seconds ago",
+            "1 minute ago",
+            "2 minutes ago",
+            "2 hours ago",
+            "1 day ago",
+            "2 weeks ago",
+            "3 months ago",
+            "2 years ago",
+        ];
+        assert_eq!(shown, expected);
+        assert_eq!([0, 65, 3_723].map(duration), ["0s", "1m5s", "1h2m3s"]);
     }
 }

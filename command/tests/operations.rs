@@ -99,32 +99,58 @@ async fn the_digest_of_a_preview_lists_the_steps_of_the_program() {
     assert!(digest["steps"][1]["detailedDiff"].is_null());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_plugins_that_the_program_of_the_folder_lacks_are_listed_at_once_before_it_runs() {
-    let shop = Shop::new(command()).await;
-    let write = |name: &str, text: &str| {
-        fs::create_dir_all(shop.path(name).parent().unwrap()).unwrap();
-        fs::write(shop.path(name), text).unwrap();
-    };
+/// Writes a file of the folder, and the folders above it.
+fn write(shop: &Shop, name: &str, text: &str) {
+    fs::create_dir_all(shop.path(name).parent().unwrap()).unwrap();
+    fs::write(shop.path(name), text).unwrap();
+}
+
+/// Runs a command line for a project in JavaScript; what takes the place of Node prints a line, and registers nothing.
+async fn with_printing_program(shop: &Shop, project: &str, line: &str) -> (i32, String, String) {
+    write(shop, "Pulumi.yaml", project);
+    write(shop, "index.js", "");
     write(
-        "Pulumi.yaml",
-        "name: shop\nruntime: nodejs\npackages:\n  notes: notes@3.0.0\n",
-    );
-    write("index.js", "");
-    write(
+        shop,
         "bin/node",
         "#!/bin/sh\ncat > facts; echo it runs; printf complete >&0\n",
     );
     fs::set_permissions(shop.path("bin/node"), fs::Permissions::from_mode(0o755)).unwrap();
+    let (mut invocation, [stdout, stderr]) = shop.invocation(line, None);
+    let path = format!("{}:/usr/bin:/bin", shop.path("bin").display());
+    invocation.environment.insert("PATH".to_owned(), path);
+    let code = shop.command.run(invocation).within("the program").await;
+    (
+        code,
+        stdout.lock().unwrap().clone(),
+        stderr.lock().unwrap().clone(),
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_lines_of_a_program_are_messages_of_the_digest() {
+    let shop = Shop::new(command()).await;
+    let project = "name: shop\nruntime: nodejs\n";
+    let (code, stdout, stderr) = with_printing_program(&shop, project, "preview --stack dev --json").await;
+    assert_eq!((code, stderr.as_str()), (0, ""), "{stdout}");
+    let digest: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let messages = digest["diagnostics"].as_array().unwrap();
+    let printed = messages
+        .iter()
+        .find(|message| message["message"] == "it runs\n\n");
+    assert_eq!(printed.unwrap()["severity"], "info", "{digest}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_plugins_that_the_program_of_the_folder_lacks_are_listed_at_once_before_it_runs() {
+    let shop = Shop::new(command()).await;
     write(
+        &shop,
         "node_modules/@pulumi/files/package.json",
         r#"{"name": "@pulumi/files", "version": "1.2.0", "pulumi": {"resource": true}}"#,
     );
-    let (mut invocation, [stdout, stderr]) = shop.invocation("up --yes --skip-preview --stack dev", None);
-    let path = format!("{}:/usr/bin:/bin", shop.path("bin").display());
-    invocation.environment.insert("PATH".to_owned(), path);
-    let code = shop.command.run(invocation).within("the update").await;
-    let (stdout, stderr) = (stdout.lock().unwrap().clone(), stderr.lock().unwrap().clone());
+    let project = "name: shop\nruntime: nodejs\npackages:\n  notes: notes@3.0.0\n";
+    let line = "up --yes --skip-preview --stack dev";
+    let (code, stdout, stderr) = with_printing_program(&shop, project, line).await;
     assert_eq!((code, stderr.as_str()), (0, ""), "{stdout}");
     let warning =
         "warning: 2 plugins of packages of the program are not installed: files 1.2.0, notes 3.0.0; ";

@@ -28,7 +28,7 @@ pub mod binding;
 
 pub use config::AsYaml;
 pub use declaration::{ConfigDeclaration, ConfigType};
-pub use program::required_plugins;
+pub use program::{MissingPart, missing_part, required_plugins};
 pub use project::{ConfigChange, ConfigEntry, Project, open_stack};
 pub use project_file::{ProjectFile, ProjectRuntime};
 pub use stack_file::StackFile;

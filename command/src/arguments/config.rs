@@ -2,6 +2,8 @@
 
 use clap::{Args, Subcommand};
 
+use super::UnsupportedArguments;
+
 /// The arguments of `config`, which lists the configuration when it has no subcommand.
 #[derive(Args, Debug)]
 #[command(subcommand_negates_reqs = true)]
@@ -20,6 +22,9 @@ pub(crate) struct ConfigArguments {
     /// Shows secrets.
     #[arg(long)]
     pub(crate) show_secrets: bool,
+    /// Resolves the imported environments. There are none.
+    #[arg(long, hide = true)]
+    pub(crate) open: bool,
 }
 
 /// The subcommands of `config`.
@@ -68,10 +73,7 @@ pub(crate) enum ConfigCommand {
         force: bool,
     },
     /// Manages imported environments; not supported.
-    Env {
-        #[command(subcommand)]
-        command: EnvironmentCommand,
-    },
+    Env(UnsupportedArguments),
 }
 
 /// The arguments of `config get`.
@@ -103,6 +105,9 @@ pub(crate) struct ConfigSet {
     /// Does not encrypt the value.
     #[arg(long, conflicts_with = "secret")]
     pub(crate) plaintext: bool,
+    /// Keeps the newline at the end of a value that is read from the standard input.
+    #[arg(long)]
+    pub(crate) raw: bool,
     /// The type of the value.
     #[arg(long = "type", value_parser = ["string", "int", "float", "bool"])]
     pub(crate) value_type: Option<String>,
@@ -123,33 +128,4 @@ pub(crate) struct ConfigSetAll {
     /// Values as `config --json` prints them.
     #[arg(long)]
     pub(crate) json: Option<String>,
-}
-
-/// The subcommands of `config env`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum EnvironmentCommand {
-    /// Adds environments.
-    Add {
-        /// The names.
-        names: Vec<String>,
-        /// Asks nothing.
-        #[arg(long, short)]
-        yes: bool,
-    },
-    /// Removes an environment.
-    #[command(visible_alias = "remove")]
-    Rm {
-        /// The name.
-        name: String,
-        /// Asks nothing.
-        #[arg(long, short)]
-        yes: bool,
-    },
-    /// Lists environments.
-    #[command(visible_alias = "list")]
-    Ls {
-        /// Prints JSON.
-        #[arg(long, short)]
-        json: bool,
-    },
 }

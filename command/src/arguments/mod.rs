@@ -1,7 +1,10 @@
 //! The arguments of the command: every subcommand and flag that it knows. Others are refused by name.
 
 mod config;
+mod counts;
+mod global;
 mod operation;
+mod plugin;
 mod refusal;
 mod stack;
 mod state;
@@ -17,10 +20,12 @@ use clap::{
 };
 
 pub(crate) use config::{ConfigArguments, ConfigCommand, ConfigGet, ConfigSet, ConfigSetAll};
+pub(crate) use global::GlobalArguments;
 pub(crate) use operation::{
     Confirmation, DestroyArguments, Display, ImportArguments, OperationArguments, PreviewArguments,
     ProgramArguments, RefreshArguments, Selection, UpdateArguments,
 };
+pub(crate) use plugin::{InstallArguments, PluginCommand, PluginInstall, PluginRemove};
 pub(crate) use refusal::Refusal;
 pub(crate) use stack::{
     StackArguments, StackCommand, StackExport, StackGraph, StackHistory, StackInit, StackOutput, StackRemove,
@@ -52,35 +57,6 @@ pub(crate) struct Arguments {
     pub(crate) verb: Verb,
 }
 
-/// The flags that every subcommand has.
-#[derive(Args, Debug)]
-pub(crate) struct GlobalArguments {
-    /// The working directory.
-    #[arg(long, short = 'C', global = true)]
-    pub(crate) cwd: Option<String>,
-    /// Asks nothing, and updates no lines in place.
-    #[arg(long, global = true)]
-    pub(crate) non_interactive: bool,
-    /// Whether the output is coloured; `auto` is on a terminal without `NO_COLOR`.
-    #[arg(long, global = true, value_parser = ["always", "auto", "never", "raw"])]
-    pub(crate) color: Option<String>,
-    /// Receives spans. None are written.
-    #[arg(long, global = true)]
-    pub(crate) tracing: Option<String>,
-    /// Passes the settings of logs to plugins.
-    #[arg(long, global = true)]
-    pub(crate) logflow: bool,
-    /// Writes logs to standard error.
-    #[arg(long, global = true)]
-    pub(crate) logtostderr: bool,
-    /// Prints the version of the reference engine that this one is compatible with.
-    #[arg(long, action = ArgAction::Version)]
-    version: Option<bool>,
-    /// How detailed logs are. Without a number, `whoami` shows more.
-    #[arg(long, short = 'v', global = true, num_args = 0..=1, default_missing_value = "1")]
-    pub(crate) verbose: Option<u8>,
-}
-
 /// The stack that a command works on.
 #[derive(Args, Debug)]
 pub(crate) struct StackOption {
@@ -98,6 +74,15 @@ pub(crate) enum Verb {
     Whoami(OutputForm),
     /// Prints what the engine works with.
     About(AboutArguments),
+    /// Prints what is there and what is missing for the work in this folder.
+    Doctor(OutputForm),
+    /// Prints the script that completes the command's arguments in a shell.
+    #[command(visible_alias = "gen-completion")]
+    Completion {
+        /// The shell.
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
     /// Selects the store of states.
     Login(LoginArguments),
     /// Forgets the selected store of states.
@@ -133,7 +118,16 @@ pub(crate) enum Verb {
     /// Installs what a program needs.
     Install(InstallArguments),
     /// Creates a project; not supported.
-    New(NewArguments),
+    New(UnsupportedArguments),
+    /// Converts programs between languages; not supported.
+    #[command(hide = true)]
+    Convert(UnsupportedArguments),
+    /// Manages the policies of an organization; not supported.
+    #[command(hide = true)]
+    Policy(UnsupportedArguments),
+    /// Manages environments; not supported.
+    #[command(hide = true)]
+    Env(UnsupportedArguments),
 }
 
 /// The form of a list or a record.
@@ -169,7 +163,7 @@ pub(crate) struct AboutArguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum AboutCommand {
     /// Lists the variables of the environment; not supported.
-    Env,
+    Env(UnsupportedArguments),
 }
 
 /// The arguments of `login`.
@@ -192,6 +186,9 @@ pub(crate) enum OrgCommand {
         /// The name.
         name: String,
     },
+    /// Searches resources of an organization; not supported.
+    #[command(hide = true)]
+    Search(UnsupportedArguments),
 }
 
 /// The arguments of `cancel`.
@@ -206,80 +203,9 @@ pub(crate) struct CancelArguments {
     pub(crate) yes: bool,
 }
 
-/// The subcommands of `plugin`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum PluginCommand {
-    /// Lists the plugins of the cache.
-    Ls(OutputForm),
-    /// Removes plugins from the cache.
-    Rm(PluginRemove),
-    /// Installs a plugin from an archive or a server.
-    Install(PluginInstall),
-}
-
-/// The arguments of `plugin rm`.
+/// The arguments of a subcommand that is refused.
 #[derive(Args, Debug)]
-pub(crate) struct PluginRemove {
-    /// The kind: `resource`, `language`, `analyzer`…
-    pub(crate) kind: Option<String>,
-    /// The name.
-    pub(crate) name: Option<String>,
-    /// The range of versions.
-    pub(crate) version: Option<String>,
-    /// All plugins.
-    #[arg(long, short)]
-    pub(crate) all: bool,
-    /// Asks nothing.
-    #[arg(long, short)]
-    pub(crate) yes: bool,
-}
-
-/// The arguments of `plugin install`.
-#[derive(Args, Debug)]
-pub(crate) struct PluginInstall {
-    /// The kind; without one, the plugins of the project are installed.
-    pub(crate) kind: Option<String>,
-    /// The name.
-    pub(crate) name: Option<String>,
-    /// The version.
-    pub(crate) version: Option<String>,
-    /// The archive.
-    #[arg(long, short)]
-    pub(crate) file: Option<String>,
-    /// The address of archives.
-    #[arg(long)]
-    pub(crate) server: Option<String>,
-    /// The SHA-256 checksum of the archive.
-    #[arg(long)]
-    pub(crate) checksum: Option<String>,
-    /// Installs this version. Another one never counts as it.
-    #[arg(long)]
-    pub(crate) exact: bool,
-    /// Installs again what is there.
-    #[arg(long)]
-    pub(crate) reinstall: bool,
-}
-
-/// The arguments of `install`.
-#[derive(Args, Debug)]
-pub(crate) struct InstallArguments {
-    /// Leaves out plugins.
-    #[arg(long)]
-    pub(crate) no_plugins: bool,
-    /// Leaves out the packages of the program's language.
-    #[arg(long)]
-    pub(crate) no_dependencies: bool,
-    /// Installs again what is there.
-    #[arg(long)]
-    pub(crate) reinstall: bool,
-    /// Uses the tools of the language's version.
-    #[arg(long)]
-    pub(crate) use_language_version_tools: bool,
-}
-
-/// The arguments of `new`, which is refused.
-#[derive(Args, Debug)]
-pub(crate) struct NewArguments {
+pub(crate) struct UnsupportedArguments {
     /// All that follows.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) rest: Vec<String>,
@@ -333,13 +259,31 @@ impl Parsers {
         // A panic while parsing leaves a parser as it is between two lines: only what it has built changes.
         let mut parsers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let parser = parsers.entry(name.to_owned()).or_insert_with(command);
-        let words = std::iter::once(name.to_owned()).chain(arguments.iter().cloned());
-        let matches = parser.try_get_matches_from_mut(words)?;
+        let words: Vec<String> = std::iter::once(name.to_owned())
+            .chain(arguments.iter().cloned())
+            .collect();
+        let matches = match parser.try_get_matches_from_mut(&words) {
+            Ok(matches) => matches,
+            Err(error) => return Err(counts::refusal(parser, &words, &error).unwrap_or_else(|| error.into())),
+        };
         Ok((
             Arguments::from_arg_matches(&matches)?,
             given_flags(parser, &matches),
         ))
     }
+
+    /// Returns the help of a subcommand.
+    pub(crate) fn help(&self, name: &str, subcommand: &str) -> String {
+        match self.parse(name, &[subcommand.to_owned(), "--help".to_owned()]) {
+            Err(Refusal::Help(text)) => text,
+            _ => String::new(),
+        }
+    }
+}
+
+/// Returns a description of the arguments. Unlike a parser, its flags of booleans have no values.
+pub(crate) fn described() -> clap::Command {
+    Arguments::command()
 }
 
 /// Returns a parser. Flags of booleans take values after `=`, and those of texts any text, also one that begins with a hyphen.

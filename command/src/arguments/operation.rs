@@ -41,6 +41,15 @@ pub(crate) struct OperationArguments {
     /// A file, or an address `tcp://host:port`, that receives the events.
     #[arg(long)]
     pub(crate) event_log: Option<String>,
+    /// Installs no plugins before the operation, as is always done: one is installed when it is needed.
+    #[arg(long)]
+    pub(crate) skip_plugin_pre_install: bool,
+    /// Asks an assistant of the service; not supported.
+    #[arg(long, hide = true, visible_alias = "copilot")]
+    pub(crate) neo: bool,
+    /// Replaces an imported environment; not supported.
+    #[arg(long, hide = true)]
+    pub(crate) override_env: Vec<String>,
 }
 
 /// The flags of what an operation shows.
@@ -88,6 +97,9 @@ pub(crate) struct Display {
     /// Shows no link to the operation. There is none.
     #[arg(long)]
     pub(crate) suppress_permalink: bool,
+    /// Shows the URNs of resources in place of their names.
+    #[arg(long)]
+    pub(crate) urns: bool,
 }
 
 impl Display {
@@ -289,6 +301,9 @@ pub(crate) struct ImportArguments {
     /// The tool from whose state resources are converted.
     #[arg(long)]
     pub(crate) from: Option<String>,
+    /// The file of what a conversion finds.
+    #[arg(long, hide = true)]
+    pub(crate) generate_resources: Option<String>,
     /// The file of the generated code.
     #[arg(long, short)]
     pub(crate) out: Option<String>,

@@ -15,6 +15,13 @@ pub(crate) enum Refusal {
     Help(String),
     /// The error, without `error: `.
     Error(String),
+    /// A wrong number of arguments: the help, for standard output, and the error.
+    Usage {
+        /// The help of the subcommand.
+        help: String,
+        /// The error, without `error: `.
+        text: String,
+    },
 }
 
 impl From<clap::Error> for Refusal {
@@ -49,6 +56,11 @@ impl From<clap::Error> for Refusal {
             ErrorKind::InvalidSubcommand => {
                 let name = context(ContextKind::InvalidSubcommand).unwrap_or_default();
                 Self::Error(format!("unknown command \"{name}\" for \"pulumi\""))
+            }
+            ErrorKind::MissingRequiredArgument if argument.starts_with("--") => {
+                let flag = argument.split_whitespace().next().unwrap_or_default();
+                let flag = flag.trim_start_matches('-');
+                Self::Error(format!("required flag(s) \"{flag}\" not set"))
             }
             ErrorKind::ArgumentConflict => {
                 let other = context(ContextKind::PriorArg).unwrap_or_default();
@@ -91,6 +103,7 @@ mod tests {
             ("up --remote https://example.com/shop.git", NO_REMOTE),
             ("preview --remote-env=A=b", NO_REMOTE),
             ("preview --remotely", "unknown flag: --remotely"),
+            ("config cp", "required flag(s) \"dest\" not set"),
             ("stack ls -q", "unknown shorthand flag: 'q' in -q"),
             ("stack shrink", "unknown command \"shrink\" for \"pulumi\""),
             ("deploy", "unknown command \"deploy\" for \"pulumi\""),

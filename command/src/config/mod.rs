@@ -22,12 +22,8 @@ struct Target<'a> {
 
 /// Runs a subcommand of `config`.
 pub(crate) async fn run(session: &Session<'_>, arguments: &ConfigArguments) -> Result {
-    if let Some(ConfigCommand::Env { .. }) = &arguments.command {
-        let host = stackwright::store::HostFacts::system().hostname;
-        return Err(Failure::new(format!(
-            "backend {host} does not support environments; Pulumi ESC environments require the Pulumi Cloud backend, use \
-             `pulumi login` without arguments to log into the Pulumi Cloud backend"
-        )));
+    if let Some(ConfigCommand::Env(_)) = &arguments.command {
+        return Err(Failure::no_environments());
     }
     let stack = session.stack_or_selected(arguments.stack.as_deref())?;
     drop(session.stack(&stack).await?);
@@ -59,7 +55,7 @@ pub(crate) async fn run(session: &Session<'_>, arguments: &ConfigArguments) -> R
         Some(ConfigCommand::RmAll { keys, path }) => write::remove(&target, keys, *path).await,
         Some(ConfigCommand::Cp { key, path, dest }) => copy::copy(&target, key.as_deref(), *path, dest).await,
         Some(ConfigCommand::Refresh { force }) => refresh::refresh(&target, *force).await,
-        Some(ConfigCommand::Env { .. }) => Ok(()),
+        Some(ConfigCommand::Env(_)) => Ok(()),
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) async fn set(target: &Target<'_>, arguments: &ConfigSet) -> Result {
     let path = target.path_of(&arguments.key, arguments.path).await?;
     let value = match &arguments.value {
         Some(value) => value.clone(),
-        None => read_value(target, arguments.secret).await?,
+        None => read_value(target, arguments.secret, arguments.raw).await?,
     };
     if let Some(value_type) = &arguments.value_type {
         let value = ConfigValue::from_plain_json(typed(&value, value_type)?)?;
@@ -69,8 +69,9 @@ fn typed(text: &str, value_type: &str) -> Result<Value> {
     value.ok_or_else(|| Failure::new(format!("the value {text:?} is no {value_type}")))
 }
 
-/// Asks for a value, or reads the standard input. One newline at its end is not part of it. A secret that is typed is not shown.
-async fn read_value(target: &Target<'_>, secret: bool) -> Result<String> {
+/// Asks for a value, or reads the standard input. One newline at its end is not part of it, unless the value is `raw` and was not
+/// typed. A secret that is typed is not shown.
+async fn read_value(target: &Target<'_>, secret: bool, raw: bool) -> Result<String> {
     let session = target.session;
     let ask = match (session.ask(), &session.invocation.terminal.ask_hidden) {
         (Some(_), None) if secret => {
@@ -90,7 +91,12 @@ async fn read_value(target: &Target<'_>, secret: bool) -> Result<String> {
         None => {
             let read = (session.invocation.stdin)()
                 .map_err(|error| Failure::new(format!("reading the standard input: {error}")))?;
-            String::from_utf8(read).map_err(|_| Failure::new("the standard input is no text in UTF-8"))?
+            let text = String::from_utf8(read);
+            let text = text.map_err(|_| Failure::new("the standard input is no text in UTF-8"))?;
+            if raw {
+                return Ok(text);
+            }
+            text
         }
     };
     if value.ends_with('\n') {

@@ -110,9 +110,13 @@ impl Lines {
             let StepMetadata {
                 resource_type, urn, ..
             } = &step.metadata;
-            line(text, &format!("    {resource_type} {} unchanged ", urn.name()));
+            line(
+                text,
+                &format!("    {resource_type} {} unchanged ", self.shown.name(urn)),
+            );
         }
-        if let Some(shown) = rows::line(&step.metadata, stage, step.planning, seconds) {
+        let name = self.shown.name(&step.metadata.urn);
+        if let Some(shown) = rows::line(&step.metadata, name, stage, step.planning, seconds) {
             let shown = match has_failed {
                 true => self.paint.error(&shown),
                 false => self.paint.op(step.metadata.op, &shown),
@@ -129,7 +133,7 @@ impl Lines {
         let message = json.text(diagnostic.message.reference()).into_owned();
         if self.shown.progress {
             let first = message.lines().next().unwrap_or_default();
-            let (kind, name) = (urn.resource_type(), urn.name());
+            let (kind, name) = (urn.resource_type(), self.shown.name(urn));
             let message = format!("{}{first}", prefix(diagnostic.severity));
             let message = self.paint.severity(diagnostic.severity, &message);
             line(text, &format!("    {kind} {name}  {message}"));

@@ -55,6 +55,15 @@ pub struct Shown {
     pub sames: bool,
     /// Secrets among outputs, and among changed properties; masked by default.
     pub secrets: bool,
+    /// The URNs of resources in place of their names; not shown by default.
+    pub urns: bool,
+}
+
+impl Shown {
+    /// Returns what a resource is called.
+    fn name<'a>(&self, urn: &'a Urn) -> &'a str {
+        if self.urns { urn.as_str() } else { urn.name() }
+    }
 }
 
 impl Default for Shown {
@@ -66,6 +75,7 @@ impl Default for Shown {
             remediations: false,
             sames: false,
             secrets: false,
+            urns: false,
         }
     }
 }

@@ -97,8 +97,14 @@ pub(super) fn status(op: StepOp, stage: Stage, planning: bool) -> String {
     }
 }
 
-/// Returns the line of a step, with the seconds since it began; `None` for a step that is not shown.
-pub(super) fn line(step: &StepMetadata, stage: Stage, planning: bool, seconds: f64) -> Option<String> {
+/// Returns the line of a step of a resource with this name, with the seconds since it began; `None` for a step that is not shown.
+pub(super) fn line(
+    step: &StepMetadata,
+    name: &str,
+    stage: Stage,
+    planning: bool,
+    seconds: f64,
+) -> Option<String> {
     let Words {
         sign,
         running,
@@ -122,7 +128,7 @@ pub(super) fn line(step: &StepMetadata, stage: Stage, planning: bool, seconds: f
     if running.is_empty() {
         return None;
     }
-    let mut line = format!(" {sign} {} {} {verb} ", step.resource_type, step.urn.name());
+    let mut line = format!(" {sign} {} {name} {verb} ", step.resource_type);
     if let Some(diff) = difference(step) {
         line.push_str(&diff);
         line.push(' ');

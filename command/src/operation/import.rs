@@ -61,7 +61,7 @@ pub(super) fn request(invocation: &Invocation, arguments: &ImportArguments) -> R
             with_references(resource, arguments)?
         }
         (None, resource) => {
-            return Err(Failure::new(match resource.len() {
+            let text = match resource.len() {
                 0 => {
                     "an inline resource must be specified if no converter or import file is used, missing type, name, and id"
                 }
@@ -71,8 +71,9 @@ pub(super) fn request(invocation: &Invocation, arguments: &ImportArguments) -> R
                 2 => {
                     "an inline resource must be specified if no converter or import file is used, missing id"
                 }
-                _ => "only expected at most three arguments",
-            }));
+                _ => return Err(Failure::new("only expected at most three arguments")),
+            };
+            return Err(Failure::usage("import", text));
         }
     };
     Ok(ImportRequest {
@@ -115,7 +116,8 @@ fn named_urn(what: &str, given: &str) -> Result<(String, String)> {
     Ok((name, urn.to_string()))
 }
 
-/// Writes the code of the imported resources.
+/// Writes the code of the imported resources. The file that `--out` names is written also when there is no code, because the Automation
+/// APIs read it.
 pub(super) fn write_code(
     session: &Session<'_>,
     arguments: &ImportArguments,
@@ -128,16 +130,40 @@ pub(super) fn write_code(
         }
         return Ok(());
     }
-    let Some(report) = result.imported.as_ref().filter(|_| !arguments.preview_only) else {
+    if let Some(file) = &arguments.out {
+        let code = generated_code(session, arguments, result).unwrap_or_default();
+        let written = fs::write(invocation.path(file), code);
+        return written.map_err(|error| Failure::new(format!("open {file}: {}", text::reason(&error))));
+    }
+    let Some(code) = generated_code(session, arguments, result) else {
         return Ok(());
     };
+    if !arguments.operation.display.is_document() {
+        let note = if arguments.protect.unwrap_or(true) {
+            BEFORE_PROTECTED_CODE
+        } else {
+            ""
+        };
+        invocation.print(format!("{BEFORE_CODE}{note}\n{code}"));
+    }
+    Ok(())
+}
+
+/// Returns the code of the imported resources; warns where there is none for them.
+fn generated_code<'a>(
+    session: &Session<'_>,
+    arguments: &ImportArguments,
+    result: &'a OperationResult,
+) -> Option<&'a str> {
+    let invocation = session.invocation;
+    let report = result.imported.as_ref().filter(|_| !arguments.preview_only)?;
     let has_record = |outcome| matches!(outcome, ImportOutcome::Imported | ImportOutcome::Existing);
     if !report
         .resources
         .iter()
         .any(|resource| has_record(resource.outcome))
     {
-        return Ok(());
+        return None;
     }
     let runtime = session.found().map(|found| found.file.runtime.name.as_str());
     let code = match runtime {
@@ -148,24 +174,11 @@ pub(super) fn write_code(
             invocation.warn(format!(
                 "no code was generated: there are generators for python and nodejs, and the runtime of the project is {language:?}"
             ));
-            return Ok(());
+            return None;
         }
     };
-    let Some(code) = code else {
+    if code.is_none() {
         invocation.warn("no code was generated: no provider of the imported resources serves its schema");
-        return Ok(());
-    };
-    if let Some(file) = &arguments.out {
-        let written = fs::write(invocation.path(file), code);
-        return written.map_err(|error| Failure::new(format!("open {file}: {}", text::reason(&error))));
     }
-    if !arguments.operation.display.is_document() {
-        let note = if arguments.protect.unwrap_or(true) {
-            BEFORE_PROTECTED_CODE
-        } else {
-            ""
-        };
-        invocation.print(format!("{BEFORE_CODE}{note}\n{code}"));
-    }
-    Ok(())
+    code
 }

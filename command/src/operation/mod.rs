@@ -295,6 +295,24 @@ fn program_options(
     })
 }
 
+/// Refuses flags of what this engine does not have.
+fn refuse_unsupported(arguments: &OperationArguments) -> Result {
+    if arguments.attach_debugger.is_some() {
+        return Err(Failure::new(
+            "--attach-debugger is not supported: start an inline program in the debugger of its language",
+        ));
+    }
+    if arguments.neo {
+        return Err(Failure::new(
+            "--neo is not supported: this engine works with no assistant of a service",
+        ));
+    }
+    match arguments.override_env.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::no_environments()),
+    }
+}
+
 /// Opens the stack, its program and the event log.
 async fn runner<'a>(
     session: &'a Session<'_>,
@@ -306,11 +324,7 @@ async fn runner<'a>(
     if arguments.event_log.is_some() && !invocation.is_enabled(DEBUG_COMMANDS) {
         return Err(Failure::new("unknown flag: --event-log"));
     }
-    if arguments.attach_debugger.is_some() {
-        return Err(Failure::new(
-            "--attach-debugger is not supported: start an inline program in the debugger of its language",
-        ));
-    }
+    refuse_unsupported(arguments)?;
     if arguments.display.is_ambiguous() {
         return Err(Failure::new(
             "if any flags in the group [json output] are set none of the others can be; [json output] were all set",

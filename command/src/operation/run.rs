@@ -171,6 +171,7 @@ impl Runner<'_> {
             remediations: self.display.show_policy_remediations,
             sames: self.display.show_sames,
             secrets: self.display.show_secrets,
+            urns: self.display.urns,
         };
         match &self.invocation.terminal.size {
             Some(size) if self.is_live && shown.progress => {

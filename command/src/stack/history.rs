@@ -66,14 +66,17 @@ pub(super) async fn history(session: &Session<'_>, arguments: &StackHistory) -> 
     let mut rows = Vec::with_capacity(records.len());
     for record in records {
         let record: Record = read(record)?;
-        rows.push(row(session, &named, record, arguments.show_secrets).await?);
+        let times = (record.start_time, record.end_time);
+        rows.push((times, row(session, &named, record, arguments.show_secrets).await?));
     }
     if arguments.form.is_json() {
+        let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
         session.invocation.print(text::document(&rows)?);
         return Ok(());
     }
-    for row in &rows {
-        print(session, row);
+    let now = session.engine.runtime().clock.now().as_second();
+    for ((start, end), row) in &rows {
+        print(session, row, (*start, *end, now));
     }
     Ok(())
 }
@@ -143,7 +146,8 @@ pub(crate) async fn newest_config(session: &Session<'_>, named: &NamedStack) -> 
     }
 }
 
-fn print(session: &Session<'_>, row: &Row) {
+/// Prints a row for readers; the times are those of its begin and of its end, and now, in seconds.
+fn print(session: &Session<'_>, row: &Row, (start, end, now): (i64, i64, i64)) {
     let print = |line: String| session.invocation.print(line);
     print(format!("Version: {}", row.version));
     print(format!("UpdateKind: {}", row.kind));
@@ -157,15 +161,19 @@ fn print(session: &Session<'_>, row: &Row) {
             .map_or(0, |(_, count)| *count)
     };
     print(format!(
-        "+{}-{}~{} {}",
+        "+{}-{}~{} {} Updated {} took {}",
         count("create"),
         count("delete"),
         count("update"),
-        count("same")
+        count("same"),
+        text::ago(now - start),
+        match row.end_time {
+            Some(_) => text::duration(end - start),
+            None => "no end yet".to_owned(),
+        }
     ));
-    let ended = row.end_time.as_deref().unwrap_or("not ended");
-    print(format!("Updated {} to {ended}", row.start_time));
-    for (name, value) in &row.environment {
+    for (name, value) in row.environment.iter().filter(|(_, value)| !value.is_empty()) {
         print(format!("    {name}: {value}"));
     }
+    print(String::new());
 }

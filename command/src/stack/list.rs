@@ -42,14 +42,10 @@ pub(super) async fn list(session: &Session<'_>, json: bool, all: bool) -> Result
             return Err(missing.after("could not detect current project: "));
         }
     };
-    let own = session.found().map(|found| found.file.name.as_str());
     let current = session.kept_selection()?;
     let stacks = session.engine.stacks(project, true).await?;
     let row = |stack: &StackSummary| Row {
-        name: match own {
-            Some(own) if own == stack.name.project() => stack.name.stack().to_owned(),
-            _ => stack.name.qualified(),
-        },
+        name: session.shown(&stack.name),
         current: current.as_ref().is_some_and(|current| current.name == stack.name),
         last_update: is_written(stack).then(|| text::milliseconds(stack.modified)),
         resource_count: stack.resource_count,

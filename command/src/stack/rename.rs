@@ -4,7 +4,7 @@ use stackwright::{Error, ErrorKind};
 
 use crate::{
     failure::{Failure, Result},
-    session::{NamedStack, Session},
+    session::Session,
 };
 
 /// Gives a stack another name, with its settings file, and selects it.
@@ -21,12 +21,7 @@ pub(super) async fn rename(session: &Session<'_>, stack: Option<&str>, name: &st
     };
     stack.rename_stack(&name, false).await.map_err(refused)?;
     session.select(Some(&to))?;
-    let shown = |stack: &NamedStack| match session.project_of(stack) {
-        Some(_) => stack.name.stack().to_owned(),
-        None => stack.name.qualified(),
-    };
-    session
-        .invocation
-        .print(format!("Renamed {} to {}", shown(&from), shown(&to)));
+    let (from, to) = (session.shown(&from.name), session.shown(&to.name));
+    session.invocation.print(format!("Renamed {from} to {to}"));
     Ok(())
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{NO_URN, explained, opened};
+use super::{choice, explained, opened};
 use crate::{
     arguments::StateGet,
     failure::{Failure, Result},
@@ -28,8 +28,14 @@ struct Document<'a> {
 
 /// Prints the record of a resource: the live one, or else a copy that is pending deletion.
 pub(super) async fn get(session: &Session<'_>, arguments: &StateGet) -> Result {
-    let urn = arguments.urn.as_deref().ok_or_else(|| Failure::new(NO_URN))?;
+    if arguments.urn.is_none() {
+        choice::require_terminal(session)?;
+    }
     let stack = opened(session, arguments.stack.stack.as_deref()).await?;
+    let urn = match &arguments.urn {
+        Some(urn) => urn.clone(),
+        None => choice::chosen(session, &stack, "The resource:").await?,
+    };
     let records = Deployment::read(session, &stack, arguments.show_secrets)
         .await?
         .resources;
@@ -37,7 +43,7 @@ pub(super) async fn get(session: &Session<'_>, arguments: &StateGet) -> Result {
     found.sort_by_key(|record| record.delete);
     let Some(mut record) = found.into_iter().next() else {
         // The core names similar URNs.
-        let missing = stack.resource(urn).await.err().map(explained);
+        let missing = stack.resource(&urn).await.err().map(explained);
         return Err(missing.unwrap_or_else(|| Failure::new("the state has been changed meanwhile")));
     };
     for properties in [&mut record.inputs, &mut record.outputs] {

@@ -2,10 +2,10 @@
 
 use stackwright::state::edit::{Selection, StateEdit};
 
-use super::{NO_URN, QUESTION, apply, confirm, opened, parsed};
+use super::{QUESTION, apply, choice, confirm, opened, parsed};
 use crate::{
     arguments::{StateMarks, StateTaint},
-    failure::{Failure, Result},
+    failure::Result,
     session::Session,
 };
 
@@ -68,8 +68,12 @@ async fn set(session: &Session<'_>, arguments: &StateTaint, all: bool, mark: Mar
             urns: Vec::new(),
             all,
         },
-        false if arguments.urns.is_empty() => return Err(Failure::new(NO_URN)),
-        false => Selection::of(parsed(&arguments.urns)?),
+        false => {
+            if arguments.urns.is_empty() {
+                choice::require_terminal(session)?;
+            }
+            Selection::of(parsed(&arguments.urns)?)
+        }
     };
     if all && !arguments.urns.is_empty() {
         session
@@ -77,11 +81,19 @@ async fn set(session: &Session<'_>, arguments: &StateTaint, all: bool, mark: Mar
             .warn("--all selects every resource: the URNs have no effect");
     }
     let stack = opened(session, arguments.stack.stack.as_deref()).await?;
+    let selection = match !all && arguments.urns.is_empty() {
+        true => {
+            let question = format!("The resource that is {}:", mark.done);
+            Selection::of(parsed(&[choice::chosen(session, &stack, &question).await?])?)
+        }
+        false => selection,
+    };
+    let count = selection.urns.len();
     confirm(session, arguments.yes, mark.question).await?;
     apply(session, &stack, &(mark.edit)(selection)).await?;
     session.invocation.print(match all {
         true => format!("All resources {}", mark.done),
-        false => format!("{} resources {}", arguments.urns.len(), mark.done),
+        false => format!("{count} resources {}", mark.done),
     });
     Ok(())
 }

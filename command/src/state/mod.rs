@@ -1,5 +1,6 @@
 //! `state`: edits of the recorded state. The core has their rules.
 
+mod choice;
 mod get;
 mod marks;
 mod relocation;
@@ -56,40 +57,58 @@ async fn delete(session: &Session<'_>, arguments: &StateDelete) -> Result {
             "cannot specify a resource URN when deleting all resources",
         ));
     }
-    if !arguments.all && arguments.urns.is_empty() {
-        return Err(Failure::new(NO_URN));
+    let asks = !arguments.all && arguments.urns.is_empty();
+    if asks {
+        choice::require_terminal(session)?;
     }
+    let urns = parsed(&arguments.urns)?;
+    let stack = opened(session, arguments.stack.stack.as_deref()).await?;
+    let urns = match asks {
+        true => parsed(&[choice::chosen(session, &stack, "The resource whose record is deleted:").await?])?,
+        false => urns,
+    };
+    let count = urns.len();
     let edit = StateEdit::Delete(Delete {
-        urns: parsed(&arguments.urns)?,
+        urns,
         all: arguments.all,
         id: None,
         dependents: arguments.target_dependents,
         force: arguments.force,
     });
-    let stack = opened(session, arguments.stack.stack.as_deref()).await?;
     confirm(session, arguments.yes, QUESTION).await?;
     apply(session, &stack, &edit).await?;
-    session
-        .invocation
-        .print(match (arguments.all, arguments.urns.len()) {
-            (true, _) => "Resources deleted".to_owned(),
-            (false, 1) => "Resource deleted".to_owned(),
-            (false, count) => format!("{count} resources deleted"),
-        });
+    session.invocation.print(match (arguments.all, count) {
+        (true, _) => "Resources deleted".to_owned(),
+        (false, 1) => "Resource deleted".to_owned(),
+        (false, count) => format!("{count} resources deleted"),
+    });
     Ok(())
 }
 
 /// Gives a resource another name.
 async fn rename(session: &Session<'_>, arguments: &StateRename) -> Result {
-    let (Some(urn), Some(name)) = (&arguments.urn, &arguments.name) else {
-        return Err(Failure::new(
-            "Must supply <resource URN> and <new name> unless pulumi is run interactively",
-        ));
-    };
-    let urn = Urn::parse(urn).map_err(|_| Failure::new("The provided input URN is not valid"))?;
+    let missing =
+        || Failure::new("Must supply <resource URN> and <new name> unless pulumi is run interactively");
+    if session.ask().is_none() && (arguments.urn.is_none() || arguments.name.is_none()) {
+        return Err(missing());
+    }
+    let parse = |urn: &str| Urn::parse(urn).map_err(|_| Failure::new("The provided input URN is not valid"));
+    let urn = arguments.urn.as_deref().map(parse).transpose()?;
     let stack = opened(session, arguments.stack.stack.as_deref()).await?;
+    let urn = match urn {
+        Some(urn) => urn,
+        None => parse(&choice::chosen(session, &stack, "The resource that is renamed:").await?)?,
+    };
+    let name = match &arguments.name {
+        Some(name) => name.clone(),
+        None => {
+            let ask = session.ask().ok_or_else(missing)?;
+            let answer = session.invocation.answer(ask, "The new name: ").await?;
+            answer.unwrap_or_default().trim().to_owned()
+        }
+    };
     confirm(session, arguments.yes, QUESTION).await?;
-    let edit = StateEdit::Rename(Rename::to_name(urn, name));
+    let edit = StateEdit::Rename(Rename::to_name(urn, &name));
     apply(session, &stack, &edit).await?;
     session.invocation.print("Resource renamed");
     Ok(())

@@ -24,6 +24,9 @@ use pattern::matches;
 /// The variables that each transcript begins with.
 const PASSPHRASE: (&str, &str) = ("PULUMI_CONFIG_PASSPHRASE", "correct horse");
 
+/// Any number of lines.
+const LINES: &str = "[...]";
+
 /// A step of a transcript: its first line with its number, and the lines that belong to it.
 struct Step<'a> {
     number: usize,
@@ -201,14 +204,24 @@ impl Player {
                     .replace("<host>", &facts.hostname)
             })
             .collect();
-        let is_same = expected.len() == seen.len()
-            && expected
-                .iter()
-                .zip(seen)
-                .all(|(pattern, line)| matches(pattern, line));
+        let is_same = are_matched(&expected, seen);
         let shown =
             |lines: &[String]| -> String { lines.iter().map(|line| format!("    {line}\n")).collect() };
         (!is_same).then(|| format!("  expected:\n{}  seen:\n{}", shown(&expected), shown(seen)))
+    }
+}
+
+/// Returns whether lines have the forms of patterns, in order.
+fn are_matched(patterns: &[String], lines: &[String]) -> bool {
+    match (patterns.split_first(), lines.split_first()) {
+        (None, rest) => rest.is_none(),
+        (Some((pattern, rest)), _) if pattern.ends_with(LINES) => {
+            (0..=lines.len()).any(|count| are_matched(rest, &lines[count..]))
+        }
+        (Some((pattern, patterns)), Some((line, lines))) => {
+            matches(pattern, line) && are_matched(patterns, lines)
+        }
+        (Some(_), None) => false,
     }
 }
 

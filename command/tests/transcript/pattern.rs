@@ -4,11 +4,14 @@
 type Admits = fn(char) -> bool;
 
 /// A place in a pattern, and the characters that it stands for.
-const PLACES: [(&str, Admits); 4] = [
+const PLACES: [(&str, Admits); 5] = [
     ("<time>", |character| {
         character.is_ascii_digit() || "-:.TZ".contains(character)
     }),
     ("<number>", |character| character.is_ascii_digit()),
+    ("<seconds>", |character| {
+        character.is_ascii_digit() || character == '.'
+    }),
     ("<uuid>", |character| {
         character.is_ascii_hexdigit() || character == '-'
     }),

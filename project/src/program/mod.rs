@@ -1,5 +1,6 @@
 //! Programs of folders: each run is a process of its own, which is gone when the run has ended.
 
+mod examine;
 mod folder;
 mod node;
 mod poetry;
@@ -22,6 +23,7 @@ use stackwright::{
 
 use crate::{Project, ProjectFile};
 
+pub use examine::{MissingPart, missing_part};
 pub use required::required_plugins;
 
 /// The runtime of programs in Python.
@@ -53,11 +55,7 @@ impl ProgramFolder {
 
     /// Returns the first of the executables that a folder of the search path has.
     fn on_path(&self, names: &[&str]) -> Option<PathBuf> {
-        let folders = self.environment.path_folders();
-        let mut candidates = names
-            .iter()
-            .flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-        candidates.find(|candidate| candidate.is_file())
+        self.environment.executable(names)
     }
 }
 

@@ -50,7 +50,13 @@ pub(super) fn find(folder: ProgramFolder) -> Result<FolderProgram> {
     let arguments = given.chain(["--eval", LAUNCHER]).map(OsString::from).collect();
     let interpreter = folder.on_path(&["node"]);
     let interpreter = interpreter.ok_or_else(|| cannot_run(&folder.root, missing))?;
-    let program = entry(&folder)?;
+    let program = entry(&folder);
+    if !program.exists() {
+        return Err(cannot_run(
+            &folder.root,
+            format!("{} does not exist", program.display()),
+        ));
+    }
     let mut environment = folder.environment.clone();
     if let Some(settings) = folder.option("tsconfig") {
         environment = environment.with("PULUMI_NODEJS_TSCONFIG_PATH", folder.root.join(settings));
@@ -79,8 +85,8 @@ fn exists(file: &Path) -> bool {
     file.exists() || file.with_extension("ts").exists()
 }
 
-/// Returns the file of the program: `main` of the project, else the entry of its `package.json`, else an index.
-fn entry(folder: &ProgramFolder) -> Result<PathBuf> {
+/// Returns the place of the program's file: `main` of the project, else the entry of its `package.json`, else an index.
+pub(super) fn entry(folder: &ProgramFolder) -> PathBuf {
     let place = folder.program();
     let entry = match place.is_dir() {
         true => {
@@ -98,14 +104,8 @@ fn entry(folder: &ProgramFolder) -> Result<PathBuf> {
         false => place,
     };
     let typescript = entry.with_extension("ts");
-    if !entry.exists() && typescript.exists() {
-        return Ok(typescript);
-    }
-    match entry.exists() {
-        true => Ok(entry),
-        false => Err(cannot_run(
-            &folder.root,
-            format!("{} does not exist", entry.display()),
-        )),
+    match !entry.exists() && typescript.exists() {
+        true => typescript,
+        false => entry,
     }
 }

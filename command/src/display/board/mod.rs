@@ -182,7 +182,7 @@ impl Board {
 
     fn row(&mut self, urn: &Urn, now: Timestamp) -> &mut Row {
         let place = *self.places.entry(urn.clone()).or_insert_with(|| {
-            let mut row = Row::new(urn, now);
+            let mut row = Row::new(urn, self.shown.name(urn), now);
             row.is_listed_unchanged = self.shown.sames;
             self.rows.push(row);
             self.rows.len() - 1

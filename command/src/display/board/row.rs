@@ -38,12 +38,12 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Creates the row of a resource without a step.
-    pub(super) fn new(urn: &Urn, now: Timestamp) -> Self {
+    /// Creates the row of a resource with this name, and without a step.
+    pub(super) fn new(urn: &Urn, name: &str, now: Timestamp) -> Self {
         Self {
             op: StepOp::Same,
             resource_type: short(&plain_line(urn.resource_type())),
-            name: plain_line(urn.name()).into_owned(),
+            name: plain_line(name).into_owned(),
             parent: None,
             stage: None,
             step: StepOp::Same,
