@@ -3,7 +3,10 @@
 #
 #   make quickstart              builds, installs into .venv, runs the Python example and shows the steps
 #   make test                    everything, all bindings
-#   make test-stores SERVERS=    the stores on real servers: PostgreSQL (where Debian's package is installed), S3 (moto) and Azure (azurite)
+#   make test-stores SERVERS=    the stores on real servers: PostgreSQL (where Debian's package is installed), S3 (moto), Azure (azurite) and
+#                                MinIO, which Go builds in about six minutes
+#   make test-fleet SCHEDULERS=  sets of stacks on clusters: dask and ray
+#   make test-aws                the example with pulumi_aws over a scripted plugin; downloads that package
 #   make scenarios DIR= BINDING= plays a folder of scenarios through a binding: rust, c, python, python-sync or node; or relay: each
 #                                operation through another binding, on one stack. SCOPE=binding keeps those that depend
 #                                on the binding, SCOPE=sample also a part of the others, another one at each commit
@@ -17,7 +20,9 @@
 #   make generate                the C header, the Node types, the list of the public API and the coverage of the rules
 #                                and of the Automation APIs;
 #                                check-generated fails when they differ
-#   make packages                the wheel and the npm package, in build
+#   make packages                the wheel, the npm packages and the archive for C, in build
+#   make test-packages           checks them, the source distribution and the crates
+#   make dist TARGET=            what is published, for the oldest supported glibc: wheel, source distribution, npm packages, archive for C; in build/dist
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -37,7 +42,7 @@ SCOPE ?= all
 ONLY ?=
 
 .PHONY: all quickstart test test-rust test-c test-c-release go-plugins test-python test-node test-sdks test-oldest-python-sdk test-newest-python-sdk test-newest-node-sdk test-scenarios scenarios bench install-c c-library \
-	scenario-runner-c wheel install-python node npm-package packages lint generate documents check-generated clean hunt simulate
+	scenario-runner-c wheel install-python node npm-package c-archive packages test-packages dist lint generate documents check-generated clean hunt simulate
 
 all: test
 
@@ -47,8 +52,8 @@ $(VENV)/bin/maturin:
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check "$$(grep ^maturin requirements-dev.txt)"
 
-$(VENV)/.complete: requirements-dev.txt | $(VENV)/bin/maturin
-	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
+$(VENV)/.complete: requirements-dev.txt requirements-stores.txt | $(VENV)/bin/maturin
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt --requirement requirements-stores.txt
 	touch $@
 
 node_modules/.package-lock.json: package.json package-lock.json
@@ -60,10 +65,7 @@ node_modules/.package-lock.json: package.json package-lock.json
 
 wheel: | $(VENV)/bin/maturin
 	rm -rf build/wheels
-	$(VENV)/bin/maturin build --quiet --profile $(PROFILE) $(STRIPPED) --interpreter $(VENV)/bin/python --out build/wheels
-
-# A profile that strips is one of its own, for which all dependencies are compiled again.
-STRIPPED = $(if $(filter dev,$(PROFILE)),--strip false)
+	$(VENV)/bin/python distribution/build wheel --profile $(PROFILE) --out build/wheels
 
 install-python: wheel
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps build/wheels/*.whl
@@ -82,7 +84,17 @@ go-plugins:
 
 test-python: $(VENV)/.complete install-python node_modules/.package-lock.json go-plugins
 	$(VENV)/bin/python -m mypy.stubtest stackwright._stackwright
-	STACKWRIGHT_TEST_MOTO=$(wildcard $(MOTO)/bin/python) $(VENV)/bin/python -m pytest
+	STACKWRIGHT_TEST_MOTO=$(VENV)/bin/python $(VENV)/bin/python -m pytest
+
+# The package for AWS is large: it has an environment of its own, and no part in `make test`.
+.PHONY: test-aws
+test-aws: wheel
+	$(PYTHON) -m venv build/aws
+	build/aws/bin/pip install --quiet --disable-pip-version-check --no-compile $(PYTHON_SDKS) pulumi_aws "$$(grep '^pytest[=>]' requirements-dev.txt)" \
+	    "$$(grep ^pytest-timeout requirements-dev.txt)"
+	build/aws/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps build/wheels/*.whl
+	build/aws/bin/python -c 'import importlib.metadata as m; print("pulumi_aws", m.version("pulumi_aws"))'
+	build/aws/bin/python -m pytest -p no:cacheprovider bindings-python/tests/test_automation_scripts.py -k aws
 
 # ---- Node ----
 
@@ -90,13 +102,12 @@ node: node_modules/.package-lock.json
 	npm run --silent build$(if $(filter dev,$(PROFILE)),:debug)
 
 npm-package: node
-	mkdir -p build/npm && rm -f build/npm/*.tgz
-	npm pack --silent --pack-destination build/npm
+	$(PYTHON) distribution/build npm --profile $(PROFILE) --out build/npm
 
 # One test hosts a component in Python.
 test-node: node $(VENV)/.complete go-plugins
 	npm run --silent test:types
-	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python STACKWRIGHT_TEST_MOTO=$(wildcard $(MOTO)/bin/python) npm test
+	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python STACKWRIGHT_TEST_MOTO=$(VENV)/bin/python npm test
 
 # The ends of the supported ranges: the oldest and the newest SDK for Python, each in a folder of its own, and the newest for Node, on Node 22;
 # node_modules has the oldest one for Node.
@@ -123,7 +134,30 @@ test-newest-node-sdk: node
 	    npm install --no-audit --no-fund --silent @pulumi/pulumi@latest node@22 && ln -sfn ../../bindings-node bindings-node
 	cd build/sdk-newest && node_modules/.bin/node --preserve-symlinks --preserve-symlinks-main --test --test-timeout=300000 $(SDK_TESTS)
 
-packages: wheel npm-package
+# ---- packages ----
+
+c-archive: c-library
+	$(PYTHON) distribution/build c --profile $(PROFILE) --out build/c-archive
+
+packages: wheel npm-package c-archive
+
+# Of what `make packages` has made.
+test-packages: $(VENV)/.complete
+	$(VENV)/bin/python distribution/build sdist --out build/sdist
+	$(VENV)/bin/python distribution/audit build/wheels build/npm build/c-archive build/sdist
+	PYTHONPATH=distribution $(VENV)/bin/python -m pytest -p no:cacheprovider distribution/tests
+
+$(VENV)/.zig: requirements-dist.txt | $(VENV)/.complete
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement requirements-dist.txt
+	touch $@
+
+# All products are compiled together, with zig, for a target of distribution/targets.json.
+TARGET ?=
+dist: $(VENV)/.zig node_modules/.package-lock.json
+	npm run --silent build:facade
+	rm -rf build/dist
+	$(VENV)/bin/python distribution/build wheel sdist npm c --profile release --zig $(if $(TARGET),--target $(TARGET)) --out build/dist
+	$(VENV)/bin/python distribution/audit build/dist --released
 
 # ---- C ----
 
@@ -161,29 +195,55 @@ test-rust: $(VENV)/.complete go-plugins
 	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python $(CARGO) test $(TEST_DEADLINE) --no-fail-fast --workspace --exclude stackwright-api 2>&1 | tee build/test-rust.log
 	awk '/^test result:/ { passed += $$4; failed += $$6 } END { print passed " passed, " failed " failed" }' build/test-rust.log
 
-# Servers of stores: moto from PyPI, azurite from npm. Those of SERVERS must be there; others are skipped with a line that names them.
-SERVERS ?= PostgreSQL,S3,Azure
+# Servers of stores: moto from PyPI in .venv, azurite from npm, MinIO as a Go module. Those of SERVERS must be there; others are skipped with a line
+# that names them.
+SERVERS ?= PostgreSQL,S3,Azure,MinIO
 KILLS ?= 50
 SUSPENSIONS ?= 20
-MOTO = $(CURDIR)/build/moto
 AZURITE = $(CURDIR)/build/azurite
-
-$(MOTO)/.complete: requirements-stores.txt
-	$(PYTHON) -m venv $(MOTO)
-	$(MOTO)/bin/pip install --quiet --disable-pip-version-check --requirement requirements-stores.txt
-	touch $@
+MINIO = $(CURDIR)/build/minio/minio
+MINIO_MODULE = github.com/minio/minio@v0.0.0-20250907161309-07c3a429bfed
 
 $(AZURITE)/node_modules/azurite/package.json:
 	mkdir -p $(AZURITE)
 	cd $(AZURITE) && echo '{"private": true}' > package.json && npm install --no-audit --no-fund --silent azurite@3
 
+$(MINIO):
+	GOBIN=$(dir $(MINIO)) GOTOOLCHAIN=local CGO_ENABLED=0 go install -trimpath -ldflags '-s -w' $(MINIO_MODULE)
+
 .PHONY: test-stores
-test-stores: $(if $(findstring S3,$(SERVERS)),$(MOTO)/.complete) \
-		$(if $(findstring Azure,$(SERVERS)),$(AZURITE)/node_modules/azurite/package.json)
+test-stores: $(if $(findstring S3,$(SERVERS)),$(VENV)/.complete) \
+		$(if $(findstring Azure,$(SERVERS)),$(AZURITE)/node_modules/azurite/package.json) \
+		$(if $(findstring MinIO,$(SERVERS)),$(MINIO))
 	STACKWRIGHT_TEST_STORES_REQUIRED=$(SERVERS) STACKWRIGHT_TEST_KILLS=$(KILLS) STACKWRIGHT_TEST_SUSPENSIONS=$(SUSPENSIONS) \
-	    STACKWRIGHT_TEST_MOTO=$(if $(findstring S3,$(SERVERS)),$(MOTO)/bin/python) \
+	    STACKWRIGHT_TEST_MOTO=$(if $(findstring S3,$(SERVERS)),$(VENV)/bin/python) \
 	    STACKWRIGHT_TEST_AZURITE=$(if $(findstring Azure,$(SERVERS)),$(AZURITE)/node_modules/azurite/dist/src/blob/main.js) \
+	    STACKWRIGHT_TEST_MINIO=$(if $(findstring MinIO,$(SERVERS)),$(MINIO)) \
 	    $(CARGO) test $(TEST_DEADLINE) --workspace --exclude stackwright-api --test stores
+
+# Clusters from PyPI, in a folder of their own with the wheel. SCHEDULERS selects from dask and ray; the examples run on the same.
+SCHEDULERS ?= dask,ray
+FLEET = $(CURDIR)/build/fleet
+COMMA := ,
+
+$(FLEET)/.dask: requirements-fleet.txt
+	$(PYTHON) -m venv $(FLEET)
+	$(FLEET)/bin/pip install --quiet --disable-pip-version-check --requirement requirements-fleet.txt
+	touch $@
+
+$(FLEET)/.ray: requirements-fleet-ray.txt | $(FLEET)/.dask
+	$(FLEET)/bin/pip install --quiet --disable-pip-version-check --requirement requirements-fleet-ray.txt
+	touch $@
+
+.PHONY: test-fleet
+test-fleet: export RAY_USAGE_STATS_ENABLED := 0
+test-fleet: wheel $(VENV)/.complete $(FLEET)/.dask $(if $(findstring ray,$(SCHEDULERS)),$(FLEET)/.ray)
+	$(FLEET)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps build/wheels/*.whl
+	STACKWRIGHT_TEST_MOTO=$(VENV)/bin/python $(FLEET)/bin/python -m pytest -p no:cacheprovider --durations=10 \
+	    $(patsubst %,bindings-python/tests_fleet/test_%.py,$(subst $(COMMA), ,$(SCHEDULERS)))
+	for scheduler in $(subst $(COMMA), ,$(SCHEDULERS)); do rm -rf build/fleet-state; \
+	    FLEET_PASSPHRASE=example FLEET_TOKEN=example timeout 300 $(FLEET)/bin/python examples/fleet/on_$$scheduler.py \
+	    file://$(CURDIR)/build/fleet-state --shops 6 || exit 1; done
 
 # Property tests with new random cases; NAME selects some.
 CASES ?= 10000
@@ -244,9 +304,9 @@ test: test-rust test-c test-python test-node test-sdks test-scenarios
 # ---- measuring ----
 
 bench: PROFILE := release
-bench: $(VENV)/.complete install-python node c-library $(MOTO)/.complete
+bench: $(VENV)/.complete install-python node c-library
 	bindings-c/packaging/install build/c $(BUILT) $(VERSION)
-	STACKWRIGHT_TEST_MOTO=$(MOTO)/bin/python bench/run "$(ONLY)"
+	STACKWRIGHT_TEST_MOTO=$(VENV)/bin/python bench/run "$(ONLY)"
 
 # ---- documentation ----
 
