@@ -40,9 +40,6 @@ function replace(target, write) {
 
 const glibc = process.platform === "linux" && process.report.getReport().header.glibcVersionRuntime !== undefined;
 const abi = process.platform === "linux" ? (glibc ? "-gnu" : "-musl") : "";
-replace(path.join(here, `stackwright.${process.platform}-${process.arch}${abi}.node`), (file) => {
-    copyFileSync(path.join(built, "libstackwright_node.so"), file);
-    if (release) execFileSync("strip", [file]);
-});
+replace(path.join(here, `stackwright.${process.platform}-${process.arch}${abi}.node`), (file) => copyFileSync(path.join(built, "libstackwright_node.so"), file));
 const { dts } = await generateTypeDef({ typeDefDir, cwd: here });
 replace(path.join(here, "native.d.ts"), (file) => writeFileSync(file, dts));

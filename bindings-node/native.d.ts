@@ -90,6 +90,8 @@ export declare class Display {
 export declare class Engine {
   /** Builds an engine on a bridge of its own. */
   constructor(bridge: Bridge, settings: EngineSettings)
+  /** Builds an engine whose providers are simulated; `answers` answers functions and computes outputs. */
+  static simulated(bridge: Bridge, settings: EngineSettings, simulation: Simulation, answers: ProviderEntry): Engine
   /** Reads a configuration's values, for `stack`. */
   config(project: string, values: unknown): StackConfig
   /**
@@ -106,6 +108,8 @@ export declare class Engine {
   startAll(kind: string, set: StackSet, options: string, subject: string): FleetOperation
   /** Lists stacks: returns their summaries as JSON. */
   stacks(project: string | undefined | null, resourceCounts: boolean): Promise<string>
+  /** Requests the end of the operations of a run, with `requests` at most so often; with `forget`, removes the mark of that. */
+  cancelRun(run: string, forget: boolean, requests?: number | undefined | null): Promise<void>
   /** Begins to answer a request about the installed plugins, which is JSON; `subject` names the call in errors. */
   plugins(request: string, subject: string): PluginAnswer
   /** Ends the idle plugin processes, and the calls of a store of the host. */
@@ -215,6 +219,40 @@ export declare class Project {
   removeConfig(stack: string, paths: Array<string>): Promise<number>
 }
 
+/** A simulation, which engines use one after the other. */
+export declare class Simulation {
+  /** Creates a simulation. `values` has `outputs` by patterns of types, and `existing` with things by id for each type. */
+  constructor(document: string, values: unknown, recording?: string | undefined | null)
+  /** Replaces the faults, a JSON list. */
+  setFaults(document: string): void
+  /** Returns descriptions of the faults that have not happened. */
+  unusedFaults(): Array<string>
+  /** Begins a run, which is killed at a moment. */
+  beginRun(fatalMoment?: number | undefined | null): void
+  /** Returns the moment at which the run was killed. */
+  killedAt(): string | null
+  /** Returns the things in the world, as the member `things`. */
+  things(bridge: Bridge): Record<string, unknown>
+  /** Sets a property of a thing; false when there is none. */
+  change(resourceType: string, id: string, property: string, value: unknown): boolean
+  /** Removes a property of a thing; false when there is none. */
+  unset(resourceType: string, id: string, property: string): boolean
+  /** Removes a thing; false when there is none. */
+  remove(resourceType: string, id: string): boolean
+  /** Puts a thing into the world. */
+  put(resourceType: string, id: string, properties: unknown): void
+  /** Puts the resources of a state into the world. */
+  adopt(operation: Operation): void
+  /** Returns the calls of providers so far as JSON. */
+  calls(): string
+  /** Forgets the calls so far. */
+  clearCalls(): void
+  /** Compares the world with the state after an operation. */
+  discrepancies(operation: Operation): Array<string>
+  /** Returns the recording so far, without secrets. */
+  recorded(operation: Operation): string | null
+}
+
 /** A stack. */
 export declare class Stack {
   /** The name, as `project/stack`. */
@@ -308,6 +346,8 @@ export interface CommandPlace {
   input?: string
   /** Whether it also writes the events of its event log. */
   events: boolean
+  /** Whether the package takes texts as they are written; otherwise it gets all of them with the next event, or with the end. */
+  live: boolean
   /** The package's number of the object that wraps data keys. */
   keyService?: number
 }
@@ -347,6 +387,17 @@ export interface ErrorKindName {
 /** Every kind of error: the table that the classes of the package are checked against. */
 export declare function errorKinds(): Array<ErrorKindName>
 
+/** Returns the positions of the URNs that match a pattern of resources, and what it may be a misspelling of. */
+export declare function findResources(pattern: string, urns: Array<string>): FoundResources
+
+/** The places of things and what a misspelt pattern may stand for. */
+export interface FoundResources {
+  /** The positions of those that match. */
+  places: Array<number>
+  /** The nearest names, where none matches. */
+  near: Array<string>
+}
+
 /** A hook as the package describes it. */
 export interface HookEntry {
   /** The name. */
@@ -363,6 +414,12 @@ export interface HookEntry {
   ignoreErrors: boolean
 }
 
+/** Returns whether a type token matches a pattern. */
+export declare function matchesType(pattern: string, token: string): boolean
+
+/** Returns why the preview of a refactored program changes something. */
+export declare function missingAliases(operation: Operation): string | null
+
 /** A pack of policies that are functions. */
 export interface PackEntry {
   /** The name. */
@@ -378,6 +435,9 @@ export interface PackEntry {
   /** The policies, in the order of their numbers. */
   policies: Array<PolicyEntry>
 }
+
+/** Returns the steps of an operation as text that is the same for equal runs. */
+export declare function planText(operation: Operation): string
 
 /** The progress of an installation, or the answer of a request about plugins; both are JSON. */
 export interface PluginMessage {
@@ -436,6 +496,9 @@ export interface ProviderEntry {
 /** The names of provider methods: a provider's `methods` has bit N set when it has the Nth. */
 export declare function providerMethods(): Array<string>
 
+/** Returns the resources after an operation, as the member `resources`; of a preview, those that there would be. */
+export declare function resourcesAfter(bridge: Bridge, operation: Operation): Record<string, unknown>
+
 /** Converts a value to the engine's form and back, as a provider receives it. */
 export declare function roundTrip(bridge: Bridge, value: unknown): unknown
 
@@ -487,8 +550,14 @@ export interface StoreEntry {
   hasCopy: boolean
 }
 
+/** Returns the lines in which two texts differ; null for equal ones. */
+export declare function textDifference(expected: string, actual: string): string | null
+
 /** Returns the error of a name that does not exist; `part` is the noun of a name, and `owner` has them. */
 export declare function unknownName(part: string, name: string, owner: string, known: Array<string>): string
+
+/** Returns the text of an expectation, a JSON document, that an operation does not meet. */
+export declare function unmet(operation: Operation, document: string): string | null
 
 /** Reads a value from the engine's plain JSON form. */
 export declare function valueFromJson(bridge: Bridge, text: string): unknown

@@ -997,6 +997,11 @@ typedef struct sw_engine_options_t {
    *   their values, histories, journals and backups, not only secrets. Names, sizes and times stay visible, and so do
    *   lock files. The store must be new, or have been encrypted from its beginning; it is opened with that manager
    *   only, and the reference engine's command refuses it.
+   * - `lease` (number): How long the lease of a stack lasts that its holder does not renew, in seconds; 30 when left
+   *   out. Another host takes the stack over after this time. Folders have locks that end with their process instead.
+   * - `maxCallsPerPlugin` (integer): How many steps, checks and diffs of each package's providers run at a time, in
+   *   all operations of the engine together; 0 has no limit beside that of each operation. A set of stacks with a
+   *   limit of its own has that instead.
    * - `nestedSecrets` (boolean): Keeps secrets at any depth; true when left out. An input or output is then secret
    *   when it is at or below the path of a secret input, also where its provider returns it without the mark. With
    *   false, outputs are marked by the names of secret inputs at the top level only, as in the reference engine.
@@ -2337,9 +2342,13 @@ sw_status_t sw_stack_break_lock(const struct sw_stack_t *stack,
                                 struct sw_error_t **error);
 
 /**
- * Removes the stack and its history from the store. A stack with resources is only removed with `force`.
+ * Removes the stack and its history from the store. A stack with resources is only removed with `force`. A stack that is locked elsewhere
+ * is waited for `wait_for_lock` seconds; 0 is no wait.
  */
-sw_status_t sw_stack_remove(const struct sw_stack_t *stack, bool force, struct sw_error_t **error);
+sw_status_t sw_stack_remove(const struct sw_stack_t *stack,
+                            bool force,
+                            double wait_for_lock,
+                            struct sw_error_t **error);
 
 /**
  * Frees a stack's handle; its state remains and its operations continue. Null is ignored.
@@ -2565,11 +2574,12 @@ sw_status_t sw_stack_read_pending(const struct sw_stack_t *stack,
 
 /**
  * Removes a pending operation from the state, and returns it as a JSON object with the members that `sw_stack_pending` lists.
- * With `dry_run`, it stays.
+ * With `dry_run`, it stays. A stack that is locked elsewhere is waited for `wait_for_lock` seconds; 0 is no wait.
  */
 sw_status_t sw_stack_forget_pending(const struct sw_stack_t *stack,
                                     struct sw_bytes_view_t pending,
                                     bool dry_run,
+                                    double wait_for_lock,
                                     struct sw_bytes_t **forgotten,
                                     struct sw_error_t **error);
 
@@ -2646,6 +2656,13 @@ sw_status_t sw_stack_forget_pending(const struct sw_stack_t *stack,
  *   `targets`.
  * - `requiredPolicies` (array of PolicyPack): Policy packs that an organization requires. Where a program runs, each
  *   resource is checked by them.
+ * - `runId` (string): The id of this run: up to 128 letters, digits, `.`, `_` and `-`, or two such texts with a `/`
+ *   between them, the id of a set of runs and that of one of them. It is recorded in the lock and in the history. An
+ *   operation whose id one of the eight newest records of the stack's history has is not run again: its recorded
+ *   result is returned, without steps, and another kind of operation with that id is refused. One with the id of an
+ *   operation that still runs waits for its end first. So an operation whose answer was lost can be requested again,
+ *   from any host. Operations of a set, or with the id itself, end when that is cancelled in the store. A preview has
+ *   no record, and runs each time.
  * - `showSecrets` (boolean): Keeps secret values in the inputs and outputs of events: as secrets whose `ciphertext`
  *   is the base64 of their JSON text, as the `b64` secrets manager has them. Left out, they are `[secret]`.
  * - `skipPluginPreInstall` (boolean): Installs plugins only when they are needed. Left out, an engine with an
@@ -2668,6 +2685,9 @@ sw_status_t sw_stack_forget_pending(const struct sw_stack_t *stack,
  *   steps complete, and no other begins. Calls of providers and policies that have not ended 30 seconds later are
  *   given up, so that their outcome is unknown; transforms and hooks are at once. The error, of the kind `cancelled`,
  *   states the timeout and names such calls. Left out, there is no limit.
+ * - `unfinishedStacks` (array of string): The names of stacks (`project/stack`) that are being changed: a program
+ *   that reads the outputs of one fails at once, and the result names the stack. Those of a set that runs on several
+ *   hosts, for instance, which runs such a program again when the stack has ended.
  * - `useLegacyDiff` (boolean): Compares inputs before providers are called for a diff.
  * - `useLegacyRefreshDiff` (boolean): A refresh reports the differences of outputs, without calling providers for a
  *   diff.

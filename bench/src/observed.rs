@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use stackwright::{
     Result,
-    store::{Condition, LockGuard, LockOwner, Md5Digest, Object, ObjectInfo, Store, Version},
+    store::{Condition, LockGuard, LockOwner, LockPurpose, Md5Digest, Object, ObjectInfo, Store, Version},
 };
 
 use crate::figure::Stopwatch;
@@ -100,8 +100,8 @@ impl<F: Fn(&Request<'_>) + Send + Sync + 'static> Store for Observed<F> {
         self.inner.lock(name).await
     }
 
-    async fn lock_for(&self, name: &str, operation: &str) -> Result<Box<dyn LockGuard>> {
-        self.inner.lock_for(name, operation).await
+    async fn lock_for(&self, name: &str, purpose: LockPurpose<'_>) -> Result<Box<dyn LockGuard>> {
+        self.inner.lock_for(name, purpose).await
     }
 
     async fn break_lock(&self, name: &str, owner: &LockOwner) -> Result<bool> {

@@ -230,7 +230,8 @@ fn build(
     let (plugins, pool) = settings.plugins.into_settings()?;
     let builder = builder
         .trusted_peers(settings.trusted_peers)
-        .nested_secrets(settings.nested_secrets);
+        .nested_secrets(settings.nested_secrets)
+        .max_calls_per_plugin(settings.max_calls_per_plugin);
     Ok(builder.plugins(plugins).pool(pool).build()?)
 }
 

@@ -128,7 +128,9 @@ static void a_stack_runs_through_all_operations(void)
         FAILS(sw_stack_edit(stack, sw_text("{}"), &result, &error), SW_STATUS_INVALID_INPUT, "exactly one");
         CHECK(result == NULL);
         sw_bytes_free(operate(stack, SW_OPERATION_REFRESH, SW_STATUS_OK));
-        FAILS(sw_stack_remove(stack, false, &error), SW_STATUS_CONFLICT, "");
+        FAILS(sw_stack_remove(stack, false, 0, &error), SW_STATUS_CONFLICT, "");
+        FAILS(sw_stack_remove(stack, true, -1, &error), SW_STATUS_INVALID_INPUT, "wait_for_lock");
+        FAILS(sw_stack_forget_pending(stack, sw_text("none"), false, -1, &result, &error), SW_STATUS_INVALID_INPUT, "wait_for_lock");
         result = operate(stack, SW_OPERATION_DESTROY, SW_STATUS_OK);
         expect_at(result, "/changes/delete", "3");
         CHECK(provider.deletes == 1);
@@ -144,8 +146,8 @@ static void a_stack_runs_through_all_operations(void)
         OK(sw_stack_pending(stack, false, &result, &error));
         CHECK(strcmp(sw_bytes_data(result), "[]") == 0);
         sw_bytes_free(result);
-        FAILS(sw_stack_forget_pending(stack, sw_text("none"), true, &result, &error), SW_STATUS_NOT_FOUND, "no pending operation");
-        OK(sw_stack_remove(stack, false, &error));
+        FAILS(sw_stack_forget_pending(stack, sw_text("none"), true, 0, &result, &error), SW_STATUS_NOT_FOUND, "no pending operation");
+        OK(sw_stack_remove(stack, false, 0, &error));
 
         CHECK(data.frees == 0 && provider.frees == 0);
         sw_stack_free(stack);

@@ -61,7 +61,7 @@ static void null_is_refused_or_allowed_in_every_function(void)
     FAILS(sw_stack_move_resources(NULL, NULL, none, NULL, &error), SW_STATUS_MISUSE, "stack is null");
     FAILS(sw_stack_outputs(NULL, false, &bytes, &error), SW_STATUS_MISUSE, "stack is null");
     FAILS(sw_stack_history(NULL, NULL, &error), SW_STATUS_MISUSE, "pointer for the document is null");
-    FAILS(sw_stack_remove(NULL, true, &error), SW_STATUS_MISUSE, "stack is null");
+    FAILS(sw_stack_remove(NULL, true, 0, &error), SW_STATUS_MISUSE, "stack is null");
     FAILS(sw_operation_wait(NULL, NULL, &error), SW_STATUS_MISUSE, "operation is null");
     FAILS(sw_operation_deployment(NULL, &bytes, &error), SW_STATUS_MISUSE, "operation is null");
     FAILS(sw_operation_wait_async(NULL, NULL, NULL, &error), SW_STATUS_MISUSE, "operation is null");

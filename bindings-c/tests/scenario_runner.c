@@ -436,7 +436,7 @@ static void *inspect(void *user_data)
     else if (!strcmp(name, "pendingResource"))
         status = sw_stack_read_pending(stack, text_of(pending), text_of(resource_id), false, &found, &error);
     else if (!strcmp(name, "forget"))
-        status = sw_stack_forget_pending(stack, text_of(pending), !strcmp(or_else(dry_run, "false"), "true"), &found, &error);
+        status = sw_stack_forget_pending(stack, text_of(pending), !strcmp(or_else(dry_run, "false"), "true"), 0, &found, &error);
     else if (!strcmp(name, "analysis"))
         status = analyze(stack, line, &found, &error);
     else if (!strcmp(name, "edit"))

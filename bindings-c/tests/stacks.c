@@ -87,7 +87,7 @@ static void unlock_removes_the_lock_of_another_machine(void)
     CHECK(count == 1 && access(lock, F_OK) != 0);
     OK(sw_stack_unlock(stack, NULL, &error));
     sw_bytes_free(operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK));
-    OK(sw_stack_remove(stack, true, &error));
+    OK(sw_stack_remove(stack, true, 0, &error));
     FAILS(sw_stack_unlock(NULL, &count, &error), SW_STATUS_MISUSE, "the stack");
     sw_stack_free(stack);
     sw_engine_free(engine);

@@ -134,6 +134,8 @@ export const ENGINE_SETTINGS_MEMBERS = [
     "baseDirectory",
     "credentials",
     "encryptStore",
+    "lease",
+    "maxCallsPerPlugin",
     "nestedSecrets",
     "passphrase",
     "plugins",
@@ -369,6 +371,16 @@ export interface OperationOptions {
     /** Policy packs that an organization requires. Where a program runs, each resource is checked by them. */
     requiredPolicies?: readonly PolicyPack[];
     /**
+     * The id of this run: up to 128 letters, digits, `.`, `_` and `-`, or two such texts with a `/` between them, the
+     * id of a set of runs and that of one of them. It is recorded in the lock and in the history. An operation whose
+     * id one of the eight newest records of the stack's history has is not run again: its recorded result is
+     * returned, without steps, and another kind of operation with that id is refused. One with the id of an operation
+     * that still runs waits for its end first. So an operation whose answer was lost can be requested again, from any
+     * host. Operations of a set, or with the id itself, end when that is cancelled in the store. A preview has no
+     * record, and runs each time.
+     */
+    runId?: string;
+    /**
      * Keeps secret values in the inputs and outputs of events: as secrets whose `ciphertext` is the base64 of their
      * JSON text, as the `b64` secrets manager has them. Left out, they are `[secret]`.
      */
@@ -406,6 +418,12 @@ export interface OperationOptions {
      * timeout and names such calls. Left out, there is no limit.
      */
     timeout?: number;
+    /**
+     * The names of stacks (`project/stack`) that are being changed: a program that reads the outputs of one fails at
+     * once, and the result names the stack. Those of a set that runs on several hosts, for instance, which runs such
+     * a program again when the stack has ended.
+     */
+    unfinishedStacks?: readonly string[];
     /** Compares inputs before providers are called for a diff. */
     useLegacyDiff?: boolean;
     /** A refresh reports the differences of outputs, without calling providers for a diff. */

@@ -106,6 +106,11 @@ export interface EngineOptions {
      */
     allowUnfenced?: boolean;
     /**
+     * How long the lease of a stack lasts that its holder does not renew, in seconds (2 to 3600); 30 when left out. Another host takes the
+     * stack over after this time. Folders have locks that end with their process instead.
+     */
+    lease?: number;
+    /**
      * Encrypts the whole store with `passphrase` or `secrets`: states with all their values, histories, journals and backups. Names, sizes
      * and times stay visible, and so do lock files. The store must be new, or have been encrypted from its beginning; it is opened with
      * the same manager only, and the reference engine's command refuses it.
@@ -117,8 +122,20 @@ export interface EngineOptions {
      * inputs at the top level only, as in the reference engine.
      */
     nestedSecrets?: boolean;
+    /**
+     * How many steps, checks and diffs of each package's providers run at a time, in all operations of the engine together; 0 has no
+     * limit beside that of each operation.
+     */
+    maxCallsPerPlugin?: number;
     /** The copy of `@pulumi/pulumi` whose dynamic providers are started: a path in it or beside it. */
     sdk?: string | URL;
+}
+
+function checkedRun(runId: string): string {
+    if (typeof runId !== "string") {
+        throw new InvalidInputError(`the id of a run is a string, not ${described(runId)}`);
+    }
+    return runId;
 }
 
 /**
@@ -152,13 +169,31 @@ const DEPLOYMENT_CHECK: Checks = {
     deployment: where(isDocument, "a deployment document: an object, or JSON as a string"),
 };
 
+/** The member of the options with what `stackwright/testing` adds. */
+const SIMULATION = Symbol("simulation");
+
+interface Simulated {
+    [SIMULATION]?: { simulation: Native.Simulation; answers: Provider };
+}
+
 /** An engine. Several with different settings live in one process; an idle one does not keep Node alive. */
 export class Engine {
     readonly #bridge: Bridge;
     readonly #native: Native.Engine;
     #closed = false;
 
+    /**
+     * Creates an engine whose providers are simulated.
+     *
+     * @internal
+     */
+    static simulated(options: Omit<EngineOptions, "store">, simulation: Native.Simulation, answers: Provider): [Engine, Bridge] {
+        const engine = new Engine({ ...options, store: "memory://", [SIMULATION]: { simulation, answers } } as EngineOptions);
+        return [engine, engine.#bridge];
+    }
+
     constructor(options: EngineOptions) {
+        const simulated = (options as Simulated | undefined)?.[SIMULATION];
         options = given(options ?? ({} as EngineOptions));
         requireObject("providers", options.providers);
         requireFunction("resolver", options.resolver);
@@ -192,9 +227,16 @@ export class Engine {
             baseDirectory: options.baseDirectory ?? process.cwd(),
         };
         this.#bridge = bridge;
+        const build = (settings: Native.EngineSettings): Native.Engine => {
+            if (simulated === undefined) {
+                return new native.Engine(bridge.native, settings);
+            }
+            const answers = bridge.addProvider("answers", simulated.answers);
+            return native.Engine.simulated(bridge.native, settings, simulated.simulation, answers);
+        };
         this.#native = guarded(
             () =>
-                new native.Engine(bridge.native, {
+                build({
                     document: jsonOfMembers(document, "options."),
                     providers: Object.entries(providers ?? {}).map(([name, provider]) =>
                         bridge.addProvider(name, provider),
@@ -360,6 +402,32 @@ export class Engine {
         checkMembers(options, { resourceCounts: flag }, "stacks()");
         const stacks = await awaited(() => this.#native.stacks(project, options.resourceCounts ?? false));
         return (JSON.parse(stacks) as StackSummary[]).map(shownAsLine);
+    }
+
+    /**
+     * Requests the end of every operation of a run, on all hosts that use the store: of those whose option `runId` is this text, or begins
+     * with it and a `/`. Each ends as after {@link Operation.cancel} as soon as it reads the mark in the store, which it does as often as
+     * it renews its lease, or each second where locks are no leases; one that has not begun is refused. A second request abandons
+     * running calls of providers. The mark stays until {@link forgetRun}.
+     *
+     * `requests` is how often the end of the run is requested at most, by this call and those before. A call that may be repeated needs
+     * this, because each call without it is one request more.
+     */
+    async cancelRun(runId: string, options: { requests?: 1 | 2 } = {}): Promise<void> {
+        this.#requireOpen();
+        options = given(options);
+        refuseUnknown("cancelRun()", options, { requests: true });
+        const { requests } = options;
+        if (requests !== undefined && requests !== 1 && requests !== 2) {
+            throw new InvalidInputError(`requests is 1 or 2, not ${described(requests)}`);
+        }
+        await awaited(() => this.#native.cancelRun(checkedRun(runId), false, requests));
+    }
+
+    /** Removes the mark of a run that was cancelled and has ended everywhere. Does nothing when there is none. */
+    async forgetRun(runId: string): Promise<void> {
+        this.#requireOpen();
+        await awaited(() => this.#native.cancelRun(checkedRun(runId), true));
     }
 
     /**

@@ -17,6 +17,10 @@ export class StackwrightError extends Error {
     get errorClass(): "bail" | "decrypt" | "internal" {
         return "internal";
     }
+    /** The name of the page about the kind in the documentation: `errors/conflict` for instance. */
+    get page(): string {
+        return `errors/${this.kind}`;
+    }
     /** The resource that the error is about. */
     declare readonly urn: string | undefined;
     /** The provider that the error came from. */

@@ -20,13 +20,16 @@ function load(): typeof Native {
             throw error;
         }
     }
+    const platform = `@stackwright/${name}`;
     try {
-        return require(`stackwright-${name}`) as typeof Native;
+        return require(platform) as typeof Native;
     } catch (error) {
-        throw new Error(
-            `stackwright has no native module for ${name}: build it from source, or install stackwright-${name}`,
-            { cause: error },
-        );
+        // npm leaves optional packages out where it is asked to, and where a lock file of another platform lacks them.
+        const reason =
+            (error as NodeJS.ErrnoException).code === "MODULE_NOT_FOUND"
+                ? `the package ${platform} is not installed: install it in the version of stackwright, or build from source`
+                : `${platform} cannot be loaded`;
+        throw new Error(`stackwright has no native module for ${name}: ${reason}`, { cause: error });
     }
 }
 

@@ -68,6 +68,8 @@ interface Summary {
     diagnostics: Diagnostic[];
     droppedPending: DroppedOperation[];
     duration: number;
+    isRecorded?: boolean;
+    unfinishedReads?: string[];
     imported?: Omit<ImportReport, "resources"> & { resources: (Omit<ImportedResource, "error"> & { error: Facts | null })[] };
 }
 
@@ -112,6 +114,10 @@ export class Result {
     readonly droppedPending: readonly DroppedOperation[];
     /** How long it took, in seconds. */
     readonly duration: number;
+    /** Whether an operation with the same `runId` had ended before: counts and outputs are the recorded ones, and there are no steps. */
+    readonly isRecorded: boolean;
+    /** The stacks of the option `unfinishedStacks` that the program has tried to read. */
+    readonly unfinishedReads: readonly string[];
     /** Whether anything was changed, or would be: a resource, or the stack's outputs. */
     readonly hasChanges: boolean;
     /** The stack's outputs by name. */
@@ -139,6 +145,8 @@ export class Result {
         this.diagnostics = summary.diagnostics;
         this.droppedPending = summary.droppedPending;
         this.duration = summary.duration;
+        this.isRecorded = summary.isRecorded ?? false;
+        this.unfinishedReads = summary.unfinishedReads ?? [];
         this.outputs = outputs;
         if (summary.imported !== undefined) {
             const values = operation.imported() as unknown as ImportedValues;
@@ -167,6 +175,11 @@ export class Result {
     async deployment(): Promise<Deployment | undefined> {
         const document = await awaited(() => this.#operation.deployment());
         return typeof document === "string" ? (JSON.parse(document) as Deployment) : undefined;
+    }
+
+    /** @internal Returns the operation of a result. */
+    static native(result: Result): Native.Operation {
+        return result.#operation;
     }
 
     /** @internal Returns the operation with the plan of a result. */

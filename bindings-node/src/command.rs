@@ -30,9 +30,14 @@ pub fn run_command(arguments: Vec<String>) -> i32 {
     stackwright_cli::run(arguments.into_iter().map(Into::into))
 }
 
+/// The stream of events.
+const EVENT: &str = "event";
+
 /// The output of an invocation that JavaScript has not taken.
 struct Outputs {
     shared: Arc<Shared>,
+    /// Whether texts are handed over as they are written, and not with the next event or the end.
+    is_live: bool,
     waiting: Mutex<Waiting>,
 }
 
@@ -41,16 +46,24 @@ struct Waiting {
     outputs: Vec<CommandOutput>,
     /// The call that waits for more.
     call: Option<u32>,
-    ended: bool,
+    /// Whether the next call is answered at once.
+    is_due: bool,
+    /// Whether nothing will be written any more.
+    has_ended: bool,
 }
 
 impl Outputs {
     /// Adds output, and hands it over when JavaScript waits for it.
     fn write(&self, output: CommandOutput) {
         let mut waiting = self.lock();
-        waiting.ended |= matches!(output, CommandOutput::End(_));
+        waiting.is_due |= match &output {
+            CommandOutput::Text { stream, .. } => self.is_live || *stream == EVENT,
+            CommandOutput::End(_) => true,
+        };
         waiting.outputs.push(output);
-        if let Some(call) = waiting.call.take() {
+        if waiting.is_due
+            && let Some(call) = waiting.call.take()
+        {
             self.answer(call, &mut waiting);
         }
     }
@@ -58,9 +71,9 @@ impl Outputs {
     /// Answers a call with what there is, at once or with the next output.
     fn request(&self, call: u32) {
         let mut waiting = self.lock();
-        match waiting.outputs.is_empty() && !waiting.ended {
-            true => waiting.call = Some(call),
-            false => self.answer(call, &mut waiting),
+        match waiting.is_due {
+            true => self.answer(call, &mut waiting),
+            false => waiting.call = Some(call),
         }
     }
 
@@ -71,6 +84,7 @@ impl Outputs {
             }
             outputs => Answer::Outputs(outputs),
         };
+        waiting.is_due = waiting.has_ended;
         self.shared.send(Message::Answer { call, answer });
     }
 
@@ -85,7 +99,7 @@ struct Writer(Arc<Outputs>);
 impl Drop for Writer {
     fn drop(&mut self) {
         let mut waiting = self.0.lock();
-        waiting.ended = true;
+        (waiting.is_due, waiting.has_ended) = (true, true);
         if let Some(call) = waiting.call.take() {
             self.0.answer(call, &mut waiting);
         }
@@ -103,6 +117,8 @@ pub struct CommandPlace {
     pub input: Option<String>,
     /// Whether it also writes the events of its event log.
     pub events: bool,
+    /// Whether the package takes texts as they are written; otherwise it gets all of them with the next event, or with the end.
+    pub live: bool,
     /// The package's number of the object that wraps data keys.
     pub key_service: Option<u32>,
 }
@@ -158,6 +174,7 @@ impl Command {
             environment,
             input,
             events,
+            live,
             key_service,
         } = place;
         // Taken first: the package releases taken objects when they are dropped.
@@ -169,6 +186,7 @@ impl Command {
         })?;
         let outputs = Arc::new(Outputs {
             shared: Arc::clone(&self.shared),
+            is_live: live,
             waiting: Mutex::default(),
         });
         let cancellation = Cancellation::default();
@@ -183,7 +201,7 @@ impl Command {
             environment,
             stdout: output("stdout"),
             stderr: output("stderr"),
-            events: events.then(|| output("event")),
+            events: events.then(|| output(EVENT)),
             cancellation: cancellation.clone(),
             program,
             key_service,

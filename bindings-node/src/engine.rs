@@ -27,6 +27,7 @@ use crate::{
     program::ProgramEntry,
     project::Project,
     provider::{ProviderEntry, provider_of},
+    simulation::Simulation,
     stack::Stack,
     store::{StoreEntry, store_host},
 };
@@ -109,7 +110,26 @@ impl Engine {
     #[napi(constructor, catch_unwind)]
     pub fn new(bridge: &Bridge, settings: EngineSettings) -> Result<Self> {
         let shared = Arc::clone(&bridge.shared);
-        build(&shared, settings)
+        build(&shared, settings, None)
+            .map(|(engine, store_calls)| Self {
+                engine,
+                shared,
+                store_calls,
+            })
+            .map_err(|error| errors::to_napi(&error))
+    }
+
+    /// Builds an engine whose providers are simulated; `answers` answers functions and computes outputs.
+    #[napi(factory, catch_unwind)]
+    pub fn simulated(
+        bridge: &Bridge,
+        settings: EngineSettings,
+        simulation: &Simulation,
+        answers: ProviderEntry,
+    ) -> Result<Self> {
+        let shared = Arc::clone(&bridge.shared);
+        simulation.0.set_answers(Arc::new(provider_of(&shared, answers)));
+        build(&shared, settings, Some(&simulation.0))
             .map(|(engine, store_calls)| Self {
                 engine,
                 shared,
@@ -210,6 +230,17 @@ impl Engine {
         }
     }
 
+    /// Requests the end of the operations of a run, with `requests` at most so often; with `forget`, removes the mark of that.
+    #[napi]
+    pub async fn cancel_run(&self, run: String, forget: bool, requests: Option<u32>) -> Result<()> {
+        let done = match (forget, requests) {
+            (true, _) => self.engine.forget_run(&run).await,
+            (false, None) => self.engine.cancel_run(&run).await,
+            (false, Some(requests)) => self.engine.cancel_run_to(&run, requests).await,
+        };
+        done.map_err(|error| errors::to_napi(&error))
+    }
+
     /// Begins to answer a request about the installed plugins, which is JSON; `subject` names the call in errors.
     #[napi(catch_unwind)]
     pub fn plugins(&self, request: String, subject: String) -> PluginAnswer {
@@ -278,6 +309,7 @@ pub struct StackConfig(Config);
 fn build(
     shared: &Arc<Shared>,
     settings: EngineSettings,
+    simulation: Option<&stackwright::simulation::Simulation>,
 ) -> stackwright::Result<(stackwright::Engine, HostCalls)> {
     let runtime = Runtime::system(shared.handle().clone());
     // Taken first: the package releases taken objects when they are dropped, also after an error.
@@ -293,12 +325,17 @@ fn build(
     let (plugins, pool) = document.plugins.into_settings()?;
     let mut builder = stackwright::Engine::builder(shared.handle().clone())
         .runtime(runtime)
-        .store(store)
         .secrets(secrets)
         .plugins(plugins)
         .pool(pool)
         .trusted_peers(document.trusted_peers)
-        .nested_secrets(document.nested_secrets);
+        .nested_secrets(document.nested_secrets)
+        .max_calls_per_plugin(document.max_calls_per_plugin);
+    builder = match simulation {
+        // Its own store outlives the engine.
+        Some(simulation) => builder.simulation(simulation.clone()),
+        None => builder.store(store),
+    };
     if let Some(entry) = settings.resolver {
         builder = builder.resolver(Arc::new(provider_of(shared, entry)));
     }

@@ -19,6 +19,7 @@ mod sdk_functions;
 mod monitor;
 mod picture;
 mod operation;
+mod simulation;
 mod fleet;
 mod config_values;
 mod project;

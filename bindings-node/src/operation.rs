@@ -7,6 +7,7 @@ use napi_derive::napi;
 use stackwright::{
     Error, Language, binding,
     event::{EngineEvent, EventJson, EventStream},
+    operation::OperationResult,
     plan::Plan,
 };
 use stackwright_command::display::{FleetFollowing, Following, Form, Lines, Paint, ScreenSize, Title};
@@ -31,6 +32,11 @@ pub struct Operation {
 }
 
 impl Operation {
+    /// Returns the result of an operation that has ended.
+    pub(crate) fn result(&self) -> Option<Arc<OperationResult>> {
+        self.operation.result()
+    }
+
     /// Returns the plan that an operation left.
     pub(crate) fn plan(&self) -> Option<Arc<Plan>> {
         self.operation.result()?.plan.clone()

@@ -263,6 +263,9 @@ test("callers that race for a new stack all get it", async (t) => {
     const opts = { pulumiCommand: command, workDir, envVars: { PULUMI_HOME: join(workDir, "home") } };
     const opened = [1, 2, 3, 4].map(() => auto.LocalWorkspace.createOrSelectStack(args, opts));
     assert.deepEqual((await Promise.all(opened)).map(({ name }) => name), ["dev", "dev", "dev", "dev"]);
+    const { workspace } = await opened[0];
+    const raced = await Promise.all([1, 2, 3, 4].map(() => auto.Stack.createOrSelect("live", workspace)));
+    assert.deepEqual(raced.map(({ name }) => name), ["live", "live", "live", "live"]);
 });
 
 test("the program of a folder is run in a process of its own, which is gone afterwards", async (t) => {

@@ -7,7 +7,7 @@ use pyo3::{
     types::{PyBytes, PyDict},
 };
 use stackwright::{
-    Language, Opening,
+    EngineBuilder, Language, Opening,
     binding::{self, EngineDocument, HostCalls, ProgressTextSink, StackDocument, StoreHost},
     secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
     store::encrypted,
@@ -26,6 +26,7 @@ use crate::{
     project::Project,
     provider::{PythonInstaller, PythonProvider, PythonResolver},
     runtime::Runtime,
+    simulation::Simulation,
     stack::Stack,
 };
 
@@ -82,6 +83,20 @@ fn store_host(
     })
 }
 
+/// Simulates providers; `answers` describes what answers functions. The store of the simulation outlives the engine.
+fn simulated(
+    builder: EngineBuilder,
+    simulation: &Bound<'_, PyAny>,
+    answers: Option<Bound<'_, PyAny>>,
+    context: &HostContext,
+) -> PyResult<EngineBuilder> {
+    let simulation = simulation.cast::<Simulation>()?.get().simulation.clone();
+    if let Some(answers) = answers {
+        simulation.set_answers(Arc::new(PythonProvider::read(&answers, context)?));
+    }
+    Ok(builder.simulation(simulation))
+}
+
 #[pymethods]
 impl Engine {
     /// Creates an engine; `stackwright.engine` makes `settings`.
@@ -127,12 +142,16 @@ impl Engine {
         let (plugins, pool) = document.plugins.into_settings().or_raise(py)?;
         let mut builder = stackwright::Engine::builder(handle)
             .runtime(core)
-            .store(store)
             .secrets(secrets)
             .plugins(plugins)
             .pool(pool)
             .trusted_peers(document.trusted_peers)
-            .nested_secrets(document.nested_secrets);
+            .nested_secrets(document.nested_secrets)
+            .max_calls_per_plugin(document.max_calls_per_plugin);
+        builder = match given(member("simulation")?) {
+            Some(simulation) => simulated(builder, &simulation, given(member("answers")?), &providers)?,
+            None => builder.store(store),
+        };
         for (package, description) in member("providers")?.cast::<PyDict>()?.iter() {
             let provider = PythonProvider::read(&description, &providers)?;
             builder = builder.provider(package.extract::<String>()?, Arc::new(provider));
@@ -252,6 +271,30 @@ impl Engine {
             });
         }));
         Ok(())
+    }
+
+    /// Requests the end of the operations of a run, with `requests` at most so often; with `forget`, removes the mark of that. Calls
+    /// `callback(None, error)`.
+    #[pyo3(signature = (run, requests, forget, completions, callback))]
+    fn cancel_run(
+        &self,
+        py: Python<'_>,
+        run: String,
+        requests: Option<u32>,
+        forget: bool,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        let engine = self.engine.clone();
+        let work = async move {
+            match (forget, requests) {
+                (true, _) => engine.forget_run(&run).await,
+                (false, None) => engine.cancel_run(&run).await,
+                (false, Some(requests)) => engine.cancel_run_to(&run, requests).await,
+            }
+        };
+        let completion = PendingCompletion::new(completions, callback);
+        self.runtime.settle(py, work, completion, |py, ()| Ok(py.None()))
     }
 
     /// Answers a request about the installed plugins, as JSON with names in the style of Python; `subject` names the call in errors,

@@ -17,9 +17,11 @@ mod operation;
 mod fleet;
 mod project;
 mod records;
+mod simulation;
 mod stack;
 mod engine;
 mod fleet_start;
+mod fleet_order;
 mod command;
 
 /// Registrations are many short-lived allocations that cross threads, which the system's allocator is slow at.
@@ -37,6 +39,7 @@ mod _stackwright {
         engine::Engine,
         errors::{error_kinds, refuse_name},
         fleet::{FleetOperation, FleetOutcome, StackEvents, StackRun},
+        fleet_order::FleetOrder,
         fleet_start::start_all,
         function::{Reply, Worker},
         gate::close_gate,
@@ -50,6 +53,10 @@ mod _stackwright {
                 Autonaming, CheckRequest, ConfigureRequest, CreateRequest, DeleteRequest, DiffRequest,
                 InvokeRequest, MappingRequest, ReadRequest, SchemaRequest, UpdateRequest,
             },
+        },
+        simulation::{
+            Simulation, find_resources, matches_type, missing_aliases, plan_text, resources_after,
+            text_difference, unmet,
         },
         stack::Stack,
     };

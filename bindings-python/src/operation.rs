@@ -232,7 +232,7 @@ impl Followed {
 /// What an operation came to.
 #[pyclass(frozen, module = "stackwright._stackwright")]
 pub(crate) struct OperationOutcome {
-    result: Arc<OperationResult>,
+    pub(crate) result: Arc<OperationResult>,
 }
 
 impl OperationOutcome {
@@ -388,6 +388,22 @@ impl OperationOutcome {
     #[getter]
     fn has_changes(&self) -> bool {
         self.result.has_changes()
+    }
+
+    /// Whether the result is that of an earlier operation with the same run id.
+    #[getter]
+    fn is_recorded(&self) -> bool {
+        self.result.is_recorded
+    }
+
+    /// The names of the unfinished stacks that the program has tried to read.
+    #[getter]
+    fn unfinished_reads(&self) -> Vec<String> {
+        self.result
+            .unfinished_reads
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     /// How long it took, in seconds.

@@ -453,6 +453,26 @@ impl Stack {
         )
     }
 
+    /// Reads the names of the stacks that the recorded references name; `callback(list of names, error)` gets them.
+    fn referenced_stacks(
+        &self,
+        py: Python<'_>,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        let stack = self.stack.clone();
+        let work = async move { stackwright::fleet::referenced_stacks(&stack).await };
+        self.runtime.settle(
+            py,
+            work,
+            PendingCompletion::new(completions, callback),
+            |py, names| {
+                let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+                Ok(names.into_pyobject(py)?.into_any().unbind())
+            },
+        )
+    }
+
     /// Removes every lock; `callback(count, error)` gets the number of removed locks.
     fn unlock(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
         let stack = self.stack.clone();

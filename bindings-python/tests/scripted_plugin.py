@@ -14,8 +14,11 @@ OUTPUTS: dict[str, dict[str, Any]] = {
     "random:index/randomPet:RandomPet": {},
     "random:index/randomPassword:RandomPassword": {"result": "scripted-password", "bcryptHash": "hash"},
     "command:local:Command": {"stdout": "scripted output", "stderr": ""},
+    "aws:s3/bucket:Bucket": {"bucket": "{id}", "arn": "arn:aws:s3:::{id}", "region": "eu-west-1"},
+    "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock": {},
+    "aws:s3/bucketObjectv2:BucketObjectv2": {"etag": "scripted"},
 }
-"""What the resources of a type have beside their inputs."""
+"""What the resources of a type have beside their inputs; ``{id}`` stands for the id."""
 
 
 class Scripted(provider_pb2_grpc.ResourceProviderServicer):
@@ -40,20 +43,26 @@ class Scripted(provider_pb2_grpc.ResourceProviderServicer):
 
     def Create(self, request: Any, context: Any) -> Any:
         type_, name = request.urn.split("::")[2:4]
+        id_ = f"{name}-scripted"
         properties = struct_pb2.Struct()
         properties.CopyFrom(request.properties)
-        properties.update(OUTPUTS[type_.rsplit("$", 1)[-1]])
-        return provider_pb2.CreateResponse(id=f"{name}-scripted", properties=properties)
+        properties.update({key: value.replace("{id}", id_) for key, value in OUTPUTS[type_.rsplit("$", 1)[-1]].items()})
+        return provider_pb2.CreateResponse(id=id_, properties=properties)
 
     def Read(self, request: Any, context: Any) -> Any:
-        """Finds each string by its id, which is its text."""
+        """Finds what is recorded as it is recorded, and each string by its id, which is its text."""
+        if request.properties.fields:
+            return provider_pb2.ReadResponse(id=request.id, inputs=request.inputs, properties=request.properties)
         inputs, properties = struct_pb2.Struct(), struct_pb2.Struct()
         inputs.update({"length": len(request.id)})
         properties.update({"length": len(request.id), "result": request.id})
         return provider_pb2.ReadResponse(id=request.id, inputs=inputs, properties=properties)
 
     def Update(self, request: Any, context: Any) -> Any:
-        return provider_pb2.UpdateResponse(properties=request.news)
+        properties = struct_pb2.Struct()
+        properties.CopyFrom(request.olds)
+        properties.update(request.news)
+        return provider_pb2.UpdateResponse(properties=properties)
 
     def Delete(self, request: Any, context: Any) -> Any:
         return empty_pb2.Empty()

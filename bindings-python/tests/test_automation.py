@@ -133,6 +133,14 @@ def test_existing_resources_are_imported(open_stack: Open, memory: Memory) -> No
     assert [record["id"] for record in records if record["type"] == "mem:index:Thing"] == ["mine-1"]
 
 
+def test_an_import_for_which_no_code_is_generated_succeeds(open_stack: Open, memory: Memory) -> None:
+    memory.things["mine-1"] = {"size": 7}
+    # The provider serves no schema.
+    imported = open_stack().import_resources(resources=[{"type": "mem:index:Thing", "name": "mine", "id": "mine-1"}])
+    assert imported.generated_code == "" and imported.summary.result == "succeeded"
+    assert "no code was generated" in imported.stderr
+
+
 def test_states_are_exported_with_secrets_and_imported(open_stack: Open) -> None:
     stack = open_stack()
     stack.up()

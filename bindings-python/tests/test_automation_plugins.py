@@ -45,6 +45,8 @@ def test_a_plugin_is_installed_from_a_server_once(environment: dict[str, str], t
             workspace.install_plugin_from_server("shop", "v1.0.0", server.url)
         assert len(server.asked) == 1
         assert versions(workspace) == ["shop-1.0.0"]
+        # One that is there needs no server.
+        workspace.install_plugin("shop", "v1.0.0")
         workspace.remove_plugin("shop", "1.0.0")
         assert versions(workspace) == []
 

@@ -1,8 +1,12 @@
-"""The scripts of ``examples/automation/python``: each runs with one changed import, and without the executable of the reference."""
+"""The scripts of ``examples/automation``: each runs with one changed import, and without the executable of the reference.
+
+That of AWS needs ``pulumi_aws``, which is large: ``make test-aws`` installs it in an environment of its own, and runs the test.
+"""
 
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import os
 import shlex
 import subprocess
@@ -13,7 +17,8 @@ import pytest
 
 from conftest import ROOT
 
-SCRIPTS = sorted((ROOT / "examples" / "automation" / "python").glob("*.py"))
+EXAMPLES = ROOT / "examples" / "automation"
+SCRIPTS = sorted((EXAMPLES / "python").glob("*.py"))
 
 BEFORE = "from pulumi import automation as auto"
 AFTER = "from stackwright import automation as auto"
@@ -24,9 +29,9 @@ PACKAGES = ("command", "random")
 WITH_PACKAGES = ("import_resources", "sdk_packages")
 
 
-def install_plugins(home: Path) -> None:
+def install_plugins(home: Path, packages: tuple[str, ...] = PACKAGES) -> None:
     """Installs plugins in the version that each package asks for."""
-    for package in PACKAGES:
+    for package in packages:
         version = importlib.metadata.version(f"pulumi_{package}")
         folder = home / "plugins" / f"resource-{package}-v{version}"
         folder.mkdir(parents=True)
@@ -42,14 +47,26 @@ def test_there_are_at_least_twelve_scripts() -> None:
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: str(script.stem))
 def test_the_script_runs_with_its_import_changed(script: Path, tmp_path: Path) -> None:
+    if script.stem in WITH_PACKAGES:
+        install_plugins(tmp_path / "home")
+    run(script, tmp_path)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pulumi_aws") is None, reason="pulumi_aws is not installed: make test-aws installs it")
+def test_the_script_of_aws_runs_with_its_import_changed(tmp_path: Path) -> None:
+    install_plugins(tmp_path / "home", ("aws",))
+    output = run(EXAMPLES / "aws" / "bucket.py", tmp_path)
+    assert "+ 4 created" in output and "~ 2 updated" in output and "- 4 deleted" in output, output
+
+
+def run(script: Path, tmp_path: Path) -> str:
+    """Runs a script in a folder of its own, and returns what it prints."""
     text = script.read_text()
     assert text.count(BEFORE) == 1
     changed = tmp_path / script.name
     # What else the line imports stays an import of the SDK.
     changed.write_text(text.replace(f"{BEFORE}, dynamic", f"{AFTER}\nfrom pulumi import dynamic").replace(BEFORE, AFTER))
     (tmp_path / "state").mkdir()
-    if script.stem in WITH_PACKAGES:
-        install_plugins(tmp_path / "home")
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("PULUMI_")},
         "PATH": "",
@@ -62,3 +79,4 @@ def test_the_script_runs_with_its_import_changed(script: Path, tmp_path: Path) -
         [sys.executable, str(changed)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100, check=False
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout

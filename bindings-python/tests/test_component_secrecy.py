@@ -68,25 +68,28 @@ if __name__ == "__main__":
 
 class Thing(pulumi.CustomResource):  # type: ignore[misc, name-defined]
     list: Any
+    made: Any
 
     def __init__(self, name: str, user: str) -> None:
         secret = pulumi.Output.secret
         login = {"password": secret(PASSWORD), "user": user}
-        inputs = {"login": login, "list": ["open", {"token": secret(TOKEN)}], "keys": secret({"first": KEY})}
+        inputs = {"login": login, "list": ["open", {"token": secret(TOKEN)}], "keys": secret({"first": KEY}), "made": None}
         super().__init__("forgetful:index:Thing", name, inputs)
 
 
 class Box(pulumi.ComponentResource):  # type: ignore[misc, name-defined]
-    def __init__(self) -> None:
-        # The SDK's server of such providers cannot read secret inputs of a component.
-        super().__init__("forgetful:index:Box", "box", {}, None, remote=True)
+    token: Any
+
+    def __init__(self, made: Any) -> None:
+        inputs = {"token": pulumi.Output.secret(TOKEN), "made": made}
+        super().__init__("forgetful:index:Box", "box", inputs, None, remote=True)
 
 
 def sdk_program(user: Callable[[], str], names: Callable[[], list[str]]) -> sw.Program:
     def program() -> None:
-        Box()
-        for name in names():
-            pulumi.export("list", Thing(name, user()).list)
+        things = [Thing(name, user()) for name in names()]
+        pulumi.export("list", things[0].list)
+        pulumi.export("token", Box(things[0].made).token)
         pulumi.log.warn(f"the token is {TOKEN}")
 
     return program
@@ -94,11 +97,12 @@ def sdk_program(user: Callable[[], str], names: Callable[[], list[str]]) -> sw.P
 
 def own_program(user: Callable[[], str], names: Callable[[], list[str]]) -> sw.Program:
     async def program(ctx: sw.Context) -> None:
-        ctx.remote_component("forgetful:index:Box", "box")
-        for name in names():
-            login = {"password": sw.secret(PASSWORD), "user": user()}
-            inputs = {"login": login, "list": ["open", {"token": sw.secret(TOKEN)}], "keys": sw.secret({"first": KEY})}
-            ctx.export("list", ctx.resource("forgetful:index:Thing", name, inputs)["list"])
+        login = {"password": sw.secret(PASSWORD), "user": user()}
+        inputs = {"login": login, "list": ["open", {"token": sw.secret(TOKEN)}], "keys": sw.secret({"first": KEY})}
+        things = [ctx.resource("forgetful:index:Thing", name, inputs) for name in names()]
+        box = ctx.remote_component("forgetful:index:Box", "box", {"token": sw.secret(TOKEN), "made": things[0]["made"]})
+        ctx.export("list", things[0]["list"])
+        ctx.export("token", box["token"])
         ctx.log(f"the token is {TOKEN}", severity="warning")
 
     return program
@@ -166,7 +170,8 @@ async def test_nothing_that_a_run_with_a_provider_process_writes_or_emits_has_a_
             assert files or what == "preview"
             outputs = {name: output.value for name, output in result.outputs.items()}
             if what in ("update", "change"):
-                assert outputs == {"list": ["open", {"token": TOKEN}]} and result.outputs["list"].secret
+                assert outputs == {"list": ["open", {"token": TOKEN}], "token": TOKEN}
+                assert result.outputs["list"].secret and result.outputs["token"].secret
             for secret in (PASSWORD, TOKEN, KEY):
                 for text in [*texts, *files]:
                     assert secret not in text, (what, text)

@@ -47,6 +47,14 @@ macro_rules! error_kinds {
                     $(Self::$variant => $name,)*
                 }
             }
+
+            /// Returns the name of the page about the kind in the documentation: `errors/conflict` for instance.
+            #[must_use]
+            pub const fn page(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!("errors/", $name),)*
+                }
+            }
         }
     };
 }

@@ -111,9 +111,11 @@ pub mod picture;
 mod generator;
 pub mod monitor;
 pub mod program;
+pub mod simulation;
 pub mod operation;
 mod engine;
 pub mod fleet;
+pub mod expectation;
 pub mod binding;
 
 pub use engine::{Engine, EngineBuilder, Stack, StackSettings};

@@ -1,12 +1,15 @@
 //! Operations of several hosts on one stack, with crashes and faults: `make simulate` runs more seeds.
 
-use stackwright_testkit::simulation::{run, run_unfenced};
+use stackwright_testkit::simulation::{run, run_unchanged, run_unfenced};
 
 /// The number of seeds.
 const SEEDS: u64 = 60;
 
 /// Seeds among which some show a broken fence: two hosts must be at work, and one of them frozen in the middle.
 const UNFENCED_SEEDS: std::ops::RangeInclusive<u64> = 500..=620;
+
+/// Seeds among which some show a write of a former holder that arrives after its successor has begun.
+const UNCHANGED_SEEDS: std::ops::RangeInclusive<u64> = 1..=200;
 
 #[test]
 fn equal_seeds_give_equal_traces() {
@@ -45,6 +48,20 @@ fn a_fence_that_does_not_work_is_found_and_the_same_seeds_pass_with_one_that_doe
         .filter(|seed| run_unfenced(*seed).failure.is_some())
         .collect();
     assert!(!found.is_empty(), "no seed shows that two hosts write at once");
+    for seed in found {
+        assert_eq!(run(seed).failure, None, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_takeover_that_leaves_the_checkpoint_as_it_is_is_found_and_the_same_seeds_pass_with_one_that_does_not() {
+    let found: Vec<u64> = UNCHANGED_SEEDS
+        .filter(|seed| {
+            let failure = run_unchanged(*seed).failure;
+            failure.is_some_and(|text| text.contains("has replaced the checkpoint"))
+        })
+        .collect();
+    assert!(!found.is_empty(), "no seed shows that a late write succeeds");
     for seed in found {
         assert_eq!(run(seed).failure, None, "seed {seed}");
     }

@@ -256,7 +256,8 @@ pub unsafe extern "C" fn sw_stack_break_lock(
     unsafe { guard(error, body) }
 }
 
-/// Removes the stack and its history from the store. A stack with resources is only removed with `force`.
+/// Removes the stack and its history from the store. A stack with resources is only removed with `force`. A stack that is locked elsewhere
+/// is waited for `wait_for_lock` seconds; 0 is no wait.
 ///
 /// # Safety
 /// `stack` must be null or alive, `error` null or writable.
@@ -264,12 +265,14 @@ pub unsafe extern "C" fn sw_stack_break_lock(
 pub unsafe extern "C" fn sw_stack_remove(
     stack: *const sw_stack_t,
     force: bool,
+    wait_for_lock: f64,
     error: *mut *mut sw_error_t,
 ) -> sw_status_t {
     let body = || {
         // SAFETY: null or alive by this function's contract.
         let stack = unsafe { live(stack, "the stack") }?;
-        let removing = async { Ok(stack.stack.remove(force).await?) };
+        let waiting = binding::waiting(&stack.stack, Some(wait_for_lock))?;
+        let removing = async { Ok(waiting.remove(force).await?) };
         stack.parts.shared.block_on_to_the_end(removing)
     };
     // SAFETY: `error` is null or writable by this function's contract.

@@ -122,7 +122,7 @@ pub unsafe extern "C" fn sw_stack_read_pending(
 }
 
 /// Removes a pending operation from the state, and returns it as a JSON object with the members that `sw_stack_pending` lists.
-/// With `dry_run`, it stays.
+/// With `dry_run`, it stays. A stack that is locked elsewhere is waited for `wait_for_lock` seconds; 0 is no wait.
 ///
 /// # Safety
 /// `stack` must be null or alive, `pending` readable, `forgotten` writable, `error` null or writable.
@@ -131,6 +131,7 @@ pub unsafe extern "C" fn sw_stack_forget_pending(
     stack: *const sw_stack_t,
     pending: sw_bytes_view_t,
     dry_run: bool,
+    wait_for_lock: f64,
     forgotten: *mut *mut sw_bytes_t,
     error: *mut *mut sw_error_t,
 ) -> sw_status_t {
@@ -141,7 +142,8 @@ pub unsafe extern "C" fn sw_stack_forget_pending(
         let stack = unsafe { live(stack, "the stack") }?;
         // SAFETY: readable by this function's contract.
         let pending = unsafe { pending.text("the id of the pending operation") }?;
-        let forgetting = async { Ok(stack.stack.forget_pending(pending, dry_run).await?) };
+        let waiting = binding::waiting(&stack.stack, Some(wait_for_lock))?;
+        let forgetting = async { Ok(waiting.forget_pending(pending, dry_run).await?) };
         let entry = stack.parts.shared.block_on_to_the_end(forgetting)?;
         place.fill(sw_bytes_t::boxed(binding::pending_entry_document(&entry, false)?));
         Ok(())

@@ -51,9 +51,12 @@ export class Command extends Base {
     /** Lives as long as the command. */
     readonly #owner: object;
     readonly #bridge: Bridge;
+    /** Whether an engine encrypts, so that no command makes a client of key services. */
+    readonly #hasEngine: boolean;
 
     constructor(options: CommandOptions = {}) {
         super("pulumi", new SemVer(native.Command.version()));
+        this.#hasEngine = options.engine !== undefined;
         if (options.engine !== undefined) {
             this.#owner = options.engine;
             [this.#native, this.#bridge] = options.engine.command();
@@ -103,9 +106,16 @@ export class Command extends Base {
                 directory: resolve(cwd),
                 environment: JSON.stringify(environment),
                 events: onEvent !== undefined,
-                keyService: this.#bridge.addHost(keyServiceHost(new EnvironmentKeys(environment))),
+                // Without a function that takes them, texts are awaited once and not line by line.
+                live: onOutput !== undefined || onError !== undefined,
             };
-            const started = guarded(() => this.#native.start(args.map(String), input === undefined ? place : { ...place, input }, program));
+            if (input !== undefined) {
+                place.input = input;
+            }
+            if (!this.#hasEngine) {
+                place.keyService = this.#bridge.addHost(keyServiceHost(new EnvironmentKeys(environment)));
+            }
+            const started = guarded(() => this.#native.start(args.map(String), place, program));
             run = started;
             if (signal?.aborted === true) {
                 cancel();

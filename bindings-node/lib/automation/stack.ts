@@ -25,7 +25,15 @@ export class Stack extends Base {
 
     /** Selects a stack, and creates it when it does not exist. */
     static override async createOrSelect(name: string, workspace: upstream.Workspace): Promise<Stack> {
-        return adopted(await super.createOrSelect(name, workspace));
+        try {
+            return adopted(await super.createOrSelect(name, workspace));
+        } catch (error) {
+            if (error instanceof upstream.StackAlreadyExistsError) {
+                // Another caller has created it since it was looked for.
+                return this.select(name, workspace);
+            }
+            throw error;
+        }
     }
 
     /** Creates or updates the resources. */

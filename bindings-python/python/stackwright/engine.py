@@ -19,7 +19,7 @@ from . import _provider_threads
 from . import provider as _provider
 from . import store as _store
 from ._bridge import answer
-from ._checks import require, require_function, require_given
+from ._checks import refusal, require, require_function, require_given
 from ._annotations import Unpack
 from ._json import document_of_options
 from ._raised import Raised
@@ -27,6 +27,7 @@ from ._records import summaries_of
 from ._results import InstalledPlugin, PluginProgress, StackSummary
 from ._runner import Program, check
 from ._stackwright import Engine as NativeEngine
+from ._stackwright import Simulation as NativeSimulation
 from ._stackwright import close_gate
 from .credentials import Credentials, describe_credentials
 from .errors import InvalidInputError
@@ -133,18 +134,26 @@ class Engine:
         of the own user and of root: for providers and policy packs that the host runs as another user.
     :param allow_unfenced: Allows a bucket whose server ignores the conditions of writes, which is refused otherwise: nothing keeps
         two hosts from changing a stack at once then.
+    :param lease: How long the lease of a stack lasts that its holder does not renew, in seconds (2 to 3600); 30 when left out. Another
+        host takes the stack over after this time. Folders have locks that end with their process instead.
     :param encrypt_store: Encrypts the whole store with ``passphrase`` or ``secrets``: states with all their values, histories, journals
         and backups. Names, sizes and times stay visible, and so do lock files. The store must be new, or have been encrypted from its
         beginning; it is opened with the same manager only, and the reference engine's command refuses it.
     :param nested_secrets: Keeps secrets at any depth: an input or output is secret when it is at or below the path of a secret
         input, also where its provider returns it without the mark. With ``False``, outputs are marked by the names of secret
         inputs at the top level only, as in the reference engine.
+    :param max_calls_per_plugin: How many steps, checks and diffs of each package's providers run at a time, in all operations of the
+        engine together; 0 has no limit beside that of each operation.
     :param base_directory: What relative folders of ``store`` stand below; the working directory by default.
     :param threads: How many threads the engine itself has.
     :param provider_threads: How many blocking methods of providers run at once when many are called; as many functions of
         the host can run beside them. It bounds bursts only: while calls wait and no thread is free, more are started, and
         end when they are idle.
     """
+
+    # What `stackwright.testing` sets before it begins: a simulation, and an object that answers its functions.
+    _simulation: NativeSimulation | None = None
+    _answers: object | None = None
 
     def __init__(
         self,
@@ -162,8 +171,10 @@ class Engine:
         autonamer: Autonamer | None = None,
         trusted_peers: Sequence[int] = (),
         allow_unfenced: bool = False,
+        lease: float | None = None,
         encrypt_store: bool = False,
         nested_secrets: bool = True,
+        max_calls_per_plugin: int = 0,
         base_directory: str | os.PathLike[str] | None = None,
         threads: int = 2,
         provider_threads: int = 64,
@@ -185,13 +196,16 @@ class Engine:
                 "base_directory": _path_text(base_directory),
                 "plugins": plugin_settings(Plugins() if plugins is None else plugins),
                 "allow_unfenced": allow_unfenced,
+                "lease": lease,
                 "encrypt_store": encrypt_store,
                 "nested_secrets": nested_secrets,
+                "max_calls_per_plugin": max_calls_per_plugin,
                 "trusted_peers": list(trusted_peers) if isinstance(trusted_peers, (tuple, set, frozenset)) else trusted_peers,
             }
         )
         self._raised = Raised()
         described = _provider.describe_all(providers, self._raised)
+        answers = {} if self._answers is None else _provider.describe_all({"answers": self._answers}, self._raised)
         host_secrets = None if secrets is None else _host.describe_secrets(secrets)
         host_stacks = None if stack_reader is None else _host.describe_stack_reader(stack_reader)
         host_fetch = None if fetch is None else _host.describe_fetch(fetch)
@@ -206,7 +220,7 @@ class Engine:
             *(function for function in (host_store[1] if host_store else ()) if function),
             *((credential_source,) if credential_source else ()),
         )
-        is_async = any(is_async for methods, _ in described.values() for _, _, is_async in methods)
+        is_async = any(is_async for methods, _ in (*described.values(), *answers.values()) for _, _, is_async in methods)
         is_async = is_async or any(is_async for _, is_async in functions)
         # A resolver may return asynchronous providers.
         self._provider_loop = _provider_threads.ProviderLoop(is_async or resolver is not None)
@@ -217,6 +231,8 @@ class Engine:
             "store": host_store and host_store[1],
             "credentials": credential_source,
             "providers": described,
+            "simulation": self._simulation,
+            "answers": answers.get("answers"),
             "secrets": host_secrets,
             "stack_reader": host_stacks,
             "fetch": host_fetch,
@@ -406,6 +422,29 @@ class Engine:
         return summaries_of(
             await answer(lambda queue, callback: self._native.stacks(project, resource_counts, queue, callback))
         )
+
+    async def cancel_run(self, run_id: str, *, requests: int | None = None) -> None:
+        """Requests the end of every operation of a run, on all hosts that use the store: of those whose option ``run_id`` is this text, or
+        begins with it and a ``/``.
+
+        Each ends as after :meth:`stackwright.Operation.cancel` as soon as it reads the mark in the store, which it does as often as it
+        renews its lease, or each second where locks are no leases; one that has not begun is refused. A second request abandons
+        running calls of providers. The mark stays until :meth:`forget_run`.
+
+        :param requests: 1 or 2: how often the end of the run is requested at most, by this call and those before. A call that may be
+            repeated needs this, because each call without it is one request more.
+        """
+        self._require_open()
+        require_given("run_id", run_id, str, "a text")
+        if requests not in (None, 1, 2):
+            raise refusal("requests", "1 or 2", requests)
+        await answer(lambda queue, callback: self._native.cancel_run(run_id, requests, False, queue, callback))
+
+    async def forget_run(self, run_id: str) -> None:
+        """Removes the mark of a run that was cancelled and has ended everywhere. Does nothing when there is none."""
+        self._require_open()
+        require_given("run_id", run_id, str, "a text")
+        await answer(lambda queue, callback: self._native.cancel_run(run_id, None, True, queue, callback))
 
     async def plugins(
         self, name: str | None = None, versions: str | None = None, *, kind: PluginKind | None = None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from ._record import record
 
 if TYPE_CHECKING:
-    from .fleet import FleetResult
+    from .fleet import FleetReport, FleetResult
     from .result import Result
 
 __all__ = [
@@ -77,8 +77,14 @@ class StackwrightError(Exception):
         """The text of the cause, as the engine knows it; ``__cause__`` is what code of the host raised."""
         self.result: Result | None = None
         """What the operation did before it failed, when an operation failed."""
-        self.fleet_result: FleetResult | None = None
+        self.fleet_result: FleetResult | FleetReport | None = None
         """What an operation on a set of stacks came to, when it failed."""
+
+
+    @property
+    def page(self) -> str:
+        """The name of the page about the kind in the documentation: ``errors/conflict`` for instance."""
+        return f"errors/{self.kind}"
 
     def __str__(self) -> str:
         return "\n".join([self.message, *(f"hint: {hint}" for hint in self.hints)])

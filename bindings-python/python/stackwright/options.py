@@ -119,6 +119,13 @@ class OperationOptions(TypedDict, total=False):
       in ``targets``.
     - ``required_policies`` (Sequence[PolicyPack]): Policy packs that an organization requires. Where a program runs,
       each resource is checked by them.
+    - ``run_id`` (str): The id of this run: up to 128 letters, digits, ``.``, ``_`` and ``-``, or two such texts with
+      a ``/`` between them, the id of a set of runs and that of one of them. It is recorded in the lock and in the
+      history. An operation whose id one of the eight newest records of the stack's history has is not run again: its
+      recorded result is returned, without steps, and another kind of operation with that id is refused. One with the
+      id of an operation that still runs waits for its end first. So an operation whose answer was lost can be
+      requested again, from any host. Operations of a set, or with the id itself, end when that is cancelled in the
+      store. A preview has no record, and runs each time.
     - ``show_secrets`` (bool): Keeps secret values in the inputs and outputs of events: as secrets whose
       ``ciphertext`` is the base64 of their JSON text, as the ``b64`` secrets manager has them. Left out, they are
       ``[secret]``.
@@ -142,6 +149,9 @@ class OperationOptions(TypedDict, total=False):
       steps complete, and no other begins. Calls of providers and policies that have not ended 30 seconds later are
       given up, so that their outcome is unknown; transforms and hooks are at once. The error, of the kind
       ``cancelled``, states the timeout and names such calls. Left out, there is no limit.
+    - ``unfinished_stacks`` (Sequence[str]): The names of stacks (``project/stack``) that are being changed: a program
+      that reads the outputs of one fails at once, and the result names the stack. Those of a set that runs on several
+      hosts, for instance, which runs such a program again when the stack has ended.
     - ``use_legacy_diff`` (bool): Compares inputs before providers are called for a diff.
     - ``use_legacy_refresh_diff`` (bool): A refresh reports the differences of outputs, without calling providers for
       a diff.
@@ -183,6 +193,7 @@ class OperationOptions(TypedDict, total=False):
     refresh_program: bool
     replace_targets: Sequence[str]
     required_policies: Sequence[PolicyPack]
+    run_id: str
     show_secrets: bool
     skip_plugin_pre_install: bool
     snippets: Sequence[Mapping[str, Any]]
@@ -191,6 +202,7 @@ class OperationOptions(TypedDict, total=False):
     target_snippets: Sequence[Any]
     targets: Sequence[str]
     timeout: float
+    unfinished_stacks: Sequence[str]
     use_legacy_diff: bool
     use_legacy_refresh_diff: bool
     wait_for_lock: float

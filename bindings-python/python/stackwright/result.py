@@ -116,6 +116,17 @@ class Result:
         return None if document is None else json.loads(document)
 
     @property
+    def is_recorded(self) -> bool:
+        """Whether an operation with the same ``run_id`` had ended before: counts and outputs are the recorded ones, and there are no
+        steps."""
+        return self._native.is_recorded
+
+    @property
+    def unfinished_reads(self) -> tuple[str, ...]:
+        """The stacks of the option ``unfinished_stacks`` that the program has tried to read."""
+        return tuple(self._native.unfinished_reads)
+
+    @property
     def has_changes(self) -> bool:
         """Whether anything was changed, or would be: a resource, or the stack's outputs."""
         return self._native.has_changes

@@ -600,6 +600,11 @@ class Stack:
         found: list[Mapping[str, Any]] = await answer(self._native.resources)
         return [record_of(members, show_secrets) for members in found]
 
+    async def referenced_stacks(self) -> list[str]:
+        """Returns the names of the stacks that the recorded stack references name; none for a stack that does not exist."""
+        names: list[str] = await answer(self._native.referenced_stacks)
+        return names
+
     async def resource(self, urn: str, *, show_secrets: bool = False) -> ResourceRecord:
         """Returns the record of a URN: the one in use, or an old copy that waits for its deletion when there is no other.
 

@@ -29,6 +29,10 @@ from .engine import PluginKind
 from .errors import InvalidInputError
 from .events import Event
 from .fleet import FleetEvent, FleetResult, StackRun
+from .fleet._executor import ExecutorOperation as _ExecutorOperation
+from .fleet._executor import ExecutorOptions, FleetExecutor
+from .fleet._report import FleetReport
+from .fleet._spec import StackSpec
 from .host import Autonamer, Fetch, KeyService, Secrets, StackReader
 from .installer import Installer
 from .options import ImportResource, OperationOptions, Plugins, StackSettings
@@ -39,7 +43,23 @@ from .result import Result
 from .store import Store
 from .values import OutputValue, PropertyValue
 
-__all__ = ["Engine", "FleetOperation", "Operation", "Project", "Stack", "display"]
+__all__ = [
+    "Engine",
+    "ExecutorOperation",
+    "FleetOperation",
+    "Operation",
+    "Project",
+    "Stack",
+    "destroy_all",
+    "display",
+    "preview_all",
+    "refresh_all",
+    "start_destroy_all",
+    "start_preview_all",
+    "start_refresh_all",
+    "start_up_all",
+    "up_all",
+]
 
 T = TypeVar("T")
 
@@ -97,17 +117,7 @@ class Operation:
 
     def wait(self) -> Result:
         """Waits for the end and returns the result, also that of a failed operation."""
-        interrupt: KeyboardInterrupt | None = None
-        while True:
-            try:
-                result = self._ended.result()
-                break
-            except KeyboardInterrupt as error:
-                self._operation.cancel()
-                interrupt = error
-        if interrupt is not None:
-            raise interrupt
-        return result
+        return _uninterrupted(self._ended, self._operation.cancel)
 
     def result(self) -> Result:
         """Waits for the end and returns the result; raises the error of a failed operation."""
@@ -158,17 +168,7 @@ class FleetOperation:
 
     def wait(self) -> FleetResult:
         """Waits for the end and returns the result, also that of a failed operation."""
-        interrupt: KeyboardInterrupt | None = None
-        while True:
-            try:
-                result = self._ended.result()
-                break
-            except KeyboardInterrupt as error:
-                self._operation.cancel()
-                interrupt = error
-        if interrupt is not None:
-            raise interrupt
-        return result
+        return _uninterrupted(self._ended, self._operation.cancel)
 
     def result(self) -> FleetResult:
         """Waits for the end and returns the result; raises the error of a failed operation."""
@@ -189,6 +189,110 @@ class FleetOperation:
 
     def __iter__(self) -> Iterator[FleetEvent]:
         return self.events()
+
+
+class ExecutorOperation:
+    """A running operation on a set of stacks, on an executor."""
+
+    def __init__(self, operation: _ExecutorOperation) -> None:
+        self._operation = operation
+        self._ended = _background.submit(operation.wait())
+
+    def cancel(self) -> None:
+        """Requests the end: no further stack begins, and what runs finishes and is recorded. A second time, running provider calls are
+        abandoned, and what has not ended is no longer awaited."""
+        _background.loop().call_soon_threadsafe(self._operation.cancel)
+
+    @property
+    def done(self) -> bool:
+        """Whether every stack has ended."""
+        return self._ended.done()
+
+    def wait(self) -> FleetReport:
+        """Waits for the end and returns the report, also that of a failed operation."""
+        return _uninterrupted(self._ended, self.cancel)
+
+    def result(self) -> FleetReport:
+        """Waits for the end and returns the report; raises the error of a failed operation."""
+        report = self.wait()
+        if report.error is not None:
+            return _background.run(self._operation._succeed())
+        return report
+
+
+def _uninterrupted(ended: concurrent.futures.Future[T], cancel: Callable[[], None]) -> T:
+    """Waits for the end of an operation. An interrupt cancels it, and is raised at its end."""
+    interrupt: KeyboardInterrupt | None = None
+    while True:
+        try:
+            result = ended.result()
+            break
+        except KeyboardInterrupt as error:
+            cancel()
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
+    return result
+
+
+def start_up_all(
+    executor: FleetExecutor, specs: Sequence[StackSpec], **options: Unpack[ExecutorOptions]
+) -> ExecutorOperation:
+    """Starts an update of a set of stacks on an executor; see :func:`stackwright.fleet.up_all`."""
+    return _start_on(_fleet.up_all, executor, specs, options)
+
+
+def start_preview_all(
+    executor: FleetExecutor, specs: Sequence[StackSpec], **options: Unpack[ExecutorOptions]
+) -> ExecutorOperation:
+    """Starts a preview of a set of stacks on an executor; see :func:`stackwright.fleet.preview_all`."""
+    return _start_on(_fleet.preview_all, executor, specs, options)
+
+
+def start_refresh_all(
+    executor: FleetExecutor, specs: Sequence[StackSpec], **options: Unpack[ExecutorOptions]
+) -> ExecutorOperation:
+    """Starts a refresh of a set of stacks on an executor; see :func:`stackwright.fleet.refresh_all`."""
+    return _start_on(_fleet.refresh_all, executor, specs, options)
+
+
+def start_destroy_all(
+    executor: FleetExecutor, specs: Sequence[StackSpec], **options: Unpack[ExecutorOptions]
+) -> ExecutorOperation:
+    """Starts a destroy of a set of stacks on an executor; see :func:`stackwright.fleet.destroy_all`."""
+    return _start_on(_fleet.destroy_all, executor, specs, options)
+
+
+def up_all(executor: FleetExecutor, specs: Sequence[StackSpec], **options: Unpack[ExecutorOptions]) -> FleetReport:
+    """Updates a set of stacks on an executor; see :func:`stackwright.fleet.up_all`."""
+    return start_up_all(executor, specs, **options).result()
+
+
+def preview_all(executor: FleetExecutor, specs: Sequence[StackSpec], **options: Unpack[ExecutorOptions]) -> FleetReport:
+    """Previews the update of a set of stacks on an executor; see :func:`stackwright.fleet.preview_all`."""
+    return start_preview_all(executor, specs, **options).result()
+
+
+def refresh_all(executor: FleetExecutor, specs: Sequence[StackSpec], **options: Unpack[ExecutorOptions]) -> FleetReport:
+    """Reads every resource of a set of stacks on an executor; see :func:`stackwright.fleet.refresh_all`."""
+    return start_refresh_all(executor, specs, **options).result()
+
+
+def destroy_all(executor: FleetExecutor, specs: Sequence[StackSpec], **options: Unpack[ExecutorOptions]) -> FleetReport:
+    """Deletes every resource of a set of stacks on an executor; see :func:`stackwright.fleet.destroy_all`."""
+    return start_destroy_all(executor, specs, **options).result()
+
+
+def _start_on(
+    start: Callable[..., _ExecutorOperation],
+    executor: FleetExecutor,
+    specs: Sequence[StackSpec],
+    options: ExecutorOptions,
+) -> ExecutorOperation:
+    async def begin() -> _ExecutorOperation:
+        return start(executor, specs, **options)
+
+    return ExecutorOperation(_background.run(begin()))
 
 
 @overload
@@ -466,6 +570,10 @@ class Stack:
         """Returns the recorded resources, each after those that it refers to."""
         return _background.run(self._stack.resources(show_secrets=show_secrets))
 
+    def referenced_stacks(self) -> list[str]:
+        """Returns the names of the stacks that the recorded stack references name."""
+        return _background.run(self._stack.referenced_stacks())
+
     def resource(self, urn: str, *, show_secrets: bool = False) -> ResourceRecord:
         """Returns the record of a URN."""
         return _background.run(self._stack.resource(urn, show_secrets=show_secrets))
@@ -646,8 +754,10 @@ class Engine:
         autonamer: Autonamer | None = None,
         trusted_peers: Sequence[int] = (),
         allow_unfenced: bool = False,
+        lease: float | None = None,
         encrypt_store: bool = False,
         nested_secrets: bool = True,
+        max_calls_per_plugin: int = 0,
         base_directory: str | os.PathLike[str] | None = None,
         threads: int = 2,
         provider_threads: int = 64,
@@ -666,8 +776,10 @@ class Engine:
             autonamer=autonamer,
             trusted_peers=trusted_peers,
             allow_unfenced=allow_unfenced,
+            lease=lease,
             encrypt_store=encrypt_store,
             nested_secrets=nested_secrets,
+            max_calls_per_plugin=max_calls_per_plugin,
             base_directory=base_directory,
             threads=threads,
             provider_threads=provider_threads,
@@ -848,6 +960,14 @@ class Engine:
     def stacks(self, project: str | None = None, *, resource_counts: bool = False) -> list[StackSummary]:
         """Lists the stacks of a project, or of all: each with its last operation and the holder of its lock."""
         return _background.run(self._engine.stacks(project, resource_counts=resource_counts))
+
+    def cancel_run(self, run_id: str, *, requests: int | None = None) -> None:
+        """Requests the end of every operation of a run, on all hosts that use the store; see :meth:`stackwright.Engine.cancel_run`."""
+        _background.run(self._engine.cancel_run(run_id, requests=requests))
+
+    def forget_run(self, run_id: str) -> None:
+        """Removes the mark of a run that was cancelled and has ended everywhere."""
+        _background.run(self._engine.forget_run(run_id))
 
     def plugins(
         self, name: str | None = None, versions: str | None = None, *, kind: PluginKind | None = None

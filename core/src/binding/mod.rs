@@ -24,6 +24,7 @@ mod result;
 mod run;
 mod secrets;
 mod settings;
+mod simulation;
 mod stack;
 mod stacks;
 mod store;
@@ -53,6 +54,10 @@ pub use result::{
 pub use run::run_document;
 pub use secrets::{HostSecrets, SecretsDocument};
 pub use settings::{EngineDocument, PluginCommandDocument, PluginDocument, StoreHost};
+pub use simulation::{
+    adopt as adopt_into_simulation, discrepancies, faults, find_resources, matches_type, recorded,
+    simulated_calls_document, simulation, unmet, unused_faults,
+};
 pub use stack::{ProjectFolder, StackDocument, config_value};
 pub use stacks::stacks_document;
 pub use store::{HostCalls, ObjectAnswer, ObjectCall, ObjectHost, condition_parts};

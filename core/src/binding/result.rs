@@ -37,6 +37,12 @@ struct ResultDocument<'a> {
     diagnostics: Vec<DiagnosticDocument<'a>>,
     dropped_pending: Vec<DroppedDocument<'a>>,
     duration: f64,
+    /// Whether an operation with the same run id had ended before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_recorded: bool,
+    /// The unfinished stacks that the program has tried to read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unfinished_reads: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -184,6 +190,8 @@ pub fn result_document(result: &OperationResult, language: Language, whole: bool
         diagnostics: result.diagnostics.iter().map(DiagnosticDocument::from).collect(),
         dropped_pending: result.dropped_pending.iter().map(DroppedDocument::from).collect(),
         duration: result.duration.as_secs_f64(),
+        is_recorded: result.is_recorded,
+        unfinished_reads: result.unfinished_reads.iter().map(ToString::to_string).collect(),
         tree: whole.then(|| result.tree()),
         imported: result
             .imported

@@ -45,6 +45,10 @@ pub struct EngineDocument {
     /// a stack at once then.
     #[serde(default)]
     pub allow_unfenced: bool,
+    /// How long the lease of a stack lasts that its holder does not renew, in seconds; 30 when left out. Another host takes the stack over
+    /// after this time. Folders have locks that end with their process instead.
+    #[schemars(range(min = 2, max = 3_600), extend("x-takes" = "a number of seconds from 2 to 3600"))]
+    pub lease: Option<f64>,
     /// The credentials of a bucket or a database. Those that end come from a callback of the host instead.
     #[serde(default)]
     pub credentials: CredentialDocument,
@@ -76,6 +80,11 @@ pub struct EngineDocument {
     /// names of secret inputs at the top level only, as in the reference engine.
     #[serde(default = "yes")]
     pub nested_secrets: bool,
+    /// How many steps, checks and diffs of each package's providers run at a time, in all operations of the engine together; 0 has no
+    /// limit beside that of each operation. A set of stacks with a limit of its own has that instead.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 2_147_483_647))]
+    pub max_calls_per_plugin: u32,
 }
 
 const fn yes() -> bool {
@@ -222,7 +231,11 @@ impl EngineDocument {
         let settings = StoreSettings {
             allow_unfenced: self.allow_unfenced,
             credentials,
-            ..StoreSettings::default()
+            lease: match self.lease {
+                None => StoreSettings::default().lease,
+                // A number that is no duration is refused as one that is too short.
+                Some(seconds) => Duration::try_from_secs_f64(seconds).unwrap_or_default(),
+            },
         };
         let store = match host.objects {
             None => open_with(&self.store, base, runtime, &settings)?,

@@ -147,6 +147,7 @@ impl HostCalls {
             return Err(Error::new(ErrorKind::Cancelled, "the engine was closed"));
         }
         tokio::select! {
+            biased;
             answered = call => answered.map_err(|error| match error.kind() {
                 // Of the operation only the engine decides.
                 ErrorKind::Cancelled => error.with_kind(ErrorKind::Unavailable),

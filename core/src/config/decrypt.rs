@@ -1,9 +1,8 @@
 //! Decrypted configuration, and the forms of it that programs, providers and events receive.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    fmt,
-};
+use std::{collections::BTreeMap, fmt};
+
+use rustc_hash::FxHashSet;
 
 use super::{
     Config, ConfigKey, ConfigValue, RekeyedConfig,
@@ -161,7 +160,7 @@ impl Config {
     /// # Errors
     /// [`ErrorKind::Conflict`] that names the key of one that `change` does not know. The configuration is then unchanged.
     pub fn rekey(&mut self, change: &RekeyedConfig) -> Result<()> {
-        let known: HashSet<&String> = change.ciphertexts.values().collect();
+        let known: FxHashSet<&String> = change.ciphertexts.values().collect();
         let mut rekeyed = self.clone();
         for (key, value) in &mut rekeyed.0 {
             let mut unknown = false;

@@ -6,6 +6,7 @@ use crate::{
     autonaming::Autonamer,
     engine::{Engine, fetch::HttpFetch},
     error::{Error, Result},
+    executor::PluginLimits,
     monitor::EngineService,
     operation::EngineParts,
     plugin::PluginSettings,
@@ -16,6 +17,7 @@ use crate::{
     },
     runtime::{Runtime, TrustedPeers},
     secrets::SecretsProvider,
+    simulation::Simulation,
     store::{HostFacts, Store},
 };
 
@@ -36,6 +38,8 @@ pub struct EngineBuilder {
     checkpoint_interval: Option<Duration>,
     trusted_peers: Option<Vec<u32>>,
     nested_secrets: bool,
+    max_calls_per_plugin: u32,
+    simulation: Option<Simulation>,
 }
 
 /// The default interval between writes of the checkpoint while an operation runs.
@@ -59,6 +63,8 @@ impl EngineBuilder {
             checkpoint_interval: Some(CHECKPOINT_INTERVAL),
             trusted_peers: None,
             nested_secrets: true,
+            max_calls_per_plugin: 0,
+            simulation: None,
         }
     }
 
@@ -173,6 +179,23 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets how many steps, checks and diffs of each package's providers run at a time, in all operations of the engine together; 0, the
+    /// default, has no limit beside that of each operation. A set with a limit of its own
+    /// ([`crate::fleet::FleetOptions::max_calls_per_plugin`]) has that instead.
+    #[must_use]
+    pub fn max_calls_per_plugin(mut self, limit: u32) -> Self {
+        self.max_calls_per_plugin = limit;
+        self
+    }
+
+    /// Simulates all packages that no provider of the host serves, for tests of programs. Without another store, the engine
+    /// uses that of the simulation.
+    #[must_use]
+    pub fn simulation(mut self, simulation: Simulation) -> Self {
+        self.simulation = Some(simulation);
+        self
+    }
+
     /// Builds the engine.
     ///
     /// # Errors
@@ -181,17 +204,26 @@ impl EngineBuilder {
         if let Some(users) = self.trusted_peers.take() {
             self.runtime.peers = TrustedPeers::with(users);
         }
+        if let Some(simulation) = &self.simulation {
+            simulation.set_clock(Arc::clone(&self.runtime.clock));
+            self.store.get_or_insert_with(|| simulation.store(&self.runtime));
+        }
         let store = self
             .store
             .ok_or_else(|| Error::invalid("an engine needs a store"))?;
         let secrets = self
             .secrets
             .ok_or_else(|| Error::invalid("an engine needs a secrets provider"))?;
+        let plugin_limits = PluginLimits::unless_zero(self.max_calls_per_plugin, &self.runtime);
         let pool = ProviderPool::new(self.pool, self.runtime.clone());
         let service = Arc::new(EngineService::new(self.runtime.clone()));
         let loader = ProviderLoader::new(LoaderParts {
             runtime: self.runtime.clone(),
             in_process: self.providers,
+            substitute: self
+                .simulation
+                .clone()
+                .map(|simulation| Arc::new(simulation) as _),
             resolver: self.resolver,
             installer: self.installer,
             installations: Arc::default(),
@@ -216,6 +248,8 @@ impl EngineBuilder {
             autonamer: self.autonamer,
             checkpoint_interval: self.checkpoint_interval,
             nested_secrets: self.nested_secrets,
+            plugin_limits,
+            simulation: self.simulation,
         })))
     }
 }

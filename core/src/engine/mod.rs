@@ -15,7 +15,10 @@ use crate::{
     error::{Error, Result},
     operation::{EngineParts, Opening, StackContext, settle_secrets},
     secrets::{PassphraseProvider, SecretsManager, SecretsProvider},
-    store::{StackName, StackStorage, StackSummary, settle_renaming, summarize_stacks},
+    store::{
+        StackName, StackStorage, StackSummary, forget_cancellation, request_cancellation, settle_renaming,
+        summarize_stacks,
+    },
 };
 
 pub use builder::EngineBuilder;
@@ -97,6 +100,65 @@ impl Engine {
     #[must_use]
     pub fn secrets(&self) -> Arc<dyn SecretsProvider> {
         Arc::clone(&self.0.secrets)
+    }
+
+    /// Requests the end of every operation of a run, on all hosts that use the store: of those whose
+    /// [`run_id`](crate::operation::OperationOptions::run_id) is `run`, or begins with `run` and a `/`. Each ends as after
+    /// [`crate::operation::Operation::cancel`] as soon as it reads the mark in the store, which it does as often as it renews its lease,
+    /// or each second where locks are no leases; one that has not begun is refused. A second request abandons running calls of
+    /// providers. The mark stays until [`Self::forget_run`].
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] for a text that is no id, or is that of one run of a set; the errors of the store.
+    ///
+    /// # Cancel safety
+    /// The mark is written or not; a repeated call counts as a second request, which [`Self::cancel_run_to`] avoids.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// engine.cancel_run("release-7").await?;
+    /// let options = OperationOptions { run_id: Some("release-7/shop".to_owned()), ..OperationOptions::default() };
+    /// let result = stack.destroy(options).wait().await;
+    /// assert_eq!(result.error.as_ref().map(|error| error.kind()), Some(stackwright::ErrorKind::Cancelled));
+    /// engine.forget_run("release-7").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn cancel_run(&self, run: &str) -> Result<()> {
+        request_cancellation(&self.0.store, run, None).await
+    }
+
+    /// Does what [`Self::cancel_run`] does, unless the end of the run was requested `requests` times before, 1 or 2: calls that are
+    /// repeated count once. With 1, running calls of providers end; with 2, they are abandoned.
+    ///
+    /// # Errors
+    /// Those of [`Self::cancel_run`], and [`crate::ErrorKind::InvalidInput`] for another number.
+    ///
+    /// # Cancel safety
+    /// The mark is written or not; a repeated call completes it.
+    pub async fn cancel_run_to(&self, run: &str, requests: u32) -> Result<()> {
+        request_cancellation(&self.0.store, run, Some(requests)).await
+    }
+
+    /// Removes the mark of a run that was cancelled and has ended everywhere. Does nothing when there is none.
+    ///
+    /// # Errors
+    /// Those of [`Self::cancel_run`].
+    ///
+    /// # Cancel safety
+    /// The mark is removed or not.
+    pub async fn forget_run(&self, run: &str) -> Result<()> {
+        forget_cancellation(&self.0.store, run).await
     }
 
     /// Opens the secrets manager of a stack's recorded state with `secrets`; `None` for a stack that does not exist, and

@@ -62,6 +62,7 @@ impl EventLog {
         let connecting = runtime.clone();
         let served = runtime.spawner.spawn(async move {
             let channel = tokio::select! {
+                biased;
                 channel = connected(&endpoint, &connecting) => channel,
                 () = connecting.clock.wait(CONNECT_TIMEOUT) => None,
             };

@@ -10,6 +10,7 @@ use crate::{
         plugin_limits::PluginLimits,
         slots::{Call, Counting, Slot, Slots, StallReport},
     },
+    property::PropertyMap,
     runtime::Runtime,
     urn::Urn,
 };
@@ -74,8 +75,13 @@ impl CallLimits {
     }
 
     /// Records a Construct in flight until the guard is dropped.
-    pub(super) fn constructing(&self, component: &Urn, package: &str) -> ConstructGuard {
-        self.constructs.begin(component, package)
+    pub(super) fn constructing(&self, component: &Urn, package: &str, inputs: PropertyMap) -> ConstructGuard {
+        self.constructs.begin(component, package, inputs)
+    }
+
+    /// Returns the inputs of a component whose Construct is in flight.
+    pub(super) fn inputs_of_construct(&self, component: &Urn) -> Option<PropertyMap> {
+        self.constructs.inputs_of(component)
     }
 
     /// Records a method or a hook in flight until the guard is dropped.

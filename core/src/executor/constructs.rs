@@ -10,7 +10,9 @@ use std::{
 
 use smol_str::SmolStr;
 
-use crate::{executor::slots::StallReport, runtime::Runtime, token::TypeToken, urn::Urn};
+use crate::{
+    executor::slots::StallReport, property::PropertyMap, runtime::Runtime, token::TypeToken, urn::Urn,
+};
 
 /// The components by order of their beginning, and the calls of providers meanwhile. Cloning is cheap; all clones share
 /// them.
@@ -42,6 +44,8 @@ struct Construct {
     component: Urn,
     /// The package of the plugin.
     package: SmolStr,
+    /// What the component is constructed from.
+    inputs: PropertyMap,
     /// Whether the plugin has registered the component.
     registered: bool,
     began: Duration,
@@ -91,12 +95,13 @@ impl Constructs {
         }))
     }
 
-    pub(super) fn begin(&self, component: &Urn, package: &str) -> ConstructGuard {
+    pub(super) fn begin(&self, component: &Urn, package: &str, inputs: PropertyMap) -> ConstructGuard {
         let mut state = self.lock();
         let (number, began) = state.touch(self.now());
         let construct = Construct {
             component: component.clone(),
             package: package.into(),
+            inputs,
             registered: false,
             began,
         };
@@ -120,6 +125,14 @@ impl Constructs {
             construct.registered = true;
             state.touch(self.now());
         }
+    }
+
+    /// Returns the inputs of a component that is being constructed.
+    pub(super) fn inputs_of(&self, component: &Urn) -> Option<PropertyMap> {
+        let state = self.lock();
+        let mut constructs = state.constructs.values();
+        let construct = constructs.find(|construct| construct.component == *component)?;
+        Some(construct.inputs.clone())
     }
 
     /// Records a call of a provider until the guard is dropped.
@@ -312,7 +325,7 @@ mod tests {
                 .enter(&urn(parent, own, "a"), "create")
                 .is_below_construct()
         };
-        let guard = constructs.begin(&urn("", "box:index:Box", "a"), "box");
+        let guard = constructs.begin(&urn("", "box:index:Box", "a"), "box", PropertyMap::new());
         assert!(below("box:index:Box", "box:index:State"));
         assert!(below("box:index:Box$x:y:Z", "box:index:State"));
         assert!(!below("box:index:Box", "other:index:State"), "another plugin");
@@ -326,7 +339,7 @@ mod tests {
     async fn a_call_that_waits_for_its_construct_is_reported_once() {
         let (constructs, reports) = fixture();
         let component = urn("", "box:index:Box", "a");
-        let _construct = constructs.begin(&component, "box");
+        let _construct = constructs.begin(&component, "box", PropertyMap::new());
         constructs.registered(&component);
         let _call = constructs.enter(&urn("box:index:Box", "box:index:State", "a-state"), "create");
         pass(&constructs, 29).await;
@@ -349,9 +362,13 @@ mod tests {
     async fn a_construct_that_waits_for_another_one_of_its_plugin_is_reported() {
         let (constructs, reports) = fixture();
         let outer = urn("", "box:index:Box", "a");
-        let _outer = constructs.begin(&outer, "box");
+        let _outer = constructs.begin(&outer, "box", PropertyMap::new());
         constructs.registered(&outer);
-        let _inner = constructs.begin(&urn("box:index:Box", "box:index:Box", "b"), "box");
+        let _inner = constructs.begin(
+            &urn("box:index:Box", "box:index:Box", "b"),
+            "box",
+            PropertyMap::new(),
+        );
         pass(&constructs, 60).await;
         let reports = reports.lock().unwrap();
         assert_eq!(reports.len(), 1);
@@ -366,7 +383,7 @@ mod tests {
     async fn a_construct_that_works_or_waits_for_another_provider_is_not_reported() {
         let (constructs, reports) = fixture();
         let component = urn("", "box:index:Box", "a");
-        let _construct = constructs.begin(&component, "box");
+        let _construct = constructs.begin(&component, "box", PropertyMap::new());
         pass(&constructs, 600).await;
         constructs.registered(&component);
         let _state = constructs.enter(&urn("box:index:Box", "box:index:State", "a-state"), "create");

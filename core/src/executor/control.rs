@@ -179,6 +179,21 @@ impl Control {
         self.announce_cancellation();
     }
 
+    /// Returns what cancels the run as long as it exists, once: a further call abandons nothing. It returns whether the run
+    /// exists.
+    pub(crate) fn interrupt(&self) -> Box<dyn Fn() -> bool + Send + Sync> {
+        let run = Arc::downgrade(&self.0);
+        Box::new(move || {
+            let Some(run) = run.upgrade().map(Self) else {
+                return false;
+            };
+            if !run.is_cancelled() {
+                run.cancel();
+            }
+            true
+        })
+    }
+
     fn announce_cancellation(&self) {
         // The order matters: a call that ends with its provider's cancellation must not start another step.
         self.0.stopped.cancel();

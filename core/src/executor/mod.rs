@@ -28,6 +28,7 @@ use crate::{
     callback::Hooks,
     diagnostic::Diagnostic,
     event::EventSink,
+    property::PropertyMap,
     resource::{Extension, ResourceState},
     runtime::Runtime,
     state::{Journal, StateRef},
@@ -246,9 +247,18 @@ impl Executor {
         self.applier.limits.question(urn, method, waits)
     }
 
-    /// Records that a component's Construct is in flight until the guard is dropped.
-    pub(crate) fn constructing(&self, component: &Urn, package: &str) -> ConstructGuard {
-        self.applier.limits.constructing(component, package)
+    /// Records that a component's Construct is in flight until the guard is dropped. `inputs` are those of the component.
+    pub(crate) fn constructing(&self, component: &Urn, package: &str, inputs: PropertyMap) -> ConstructGuard {
+        self.applier.limits.constructing(component, package, inputs)
+    }
+
+    /// Marks what the provider of a component returns or publishes in plaintext although it is at or below the path of a
+    /// secret input. Outputs of a component that is not being constructed stay as they are.
+    pub(crate) fn with_secrets_of_construct(&self, component: &Urn, outputs: PropertyMap) -> PropertyMap {
+        match self.applier.limits.inputs_of_construct(component) {
+            Some(inputs) => self.applier.with_secrets_of(outputs, &inputs),
+            None => outputs,
+        }
     }
 
     /// Records that a component has been registered, by the plugin that constructs it for instance.

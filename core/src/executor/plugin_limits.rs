@@ -28,6 +28,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl PluginLimits {
+    /// Creates a limit of `limit` calls for each plugin; `None` for 0.
+    pub(crate) fn unless_zero(limit: u32, runtime: &Runtime) -> Option<Self> {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        (limit > 0).then(|| Self::new(limit, runtime.clone()))
+    }
+
     /// Creates a limit of `limit` calls for each plugin.
     pub(crate) fn new(limit: usize, runtime: Runtime) -> Self {
         Self(Arc::new(Shared {

@@ -132,6 +132,8 @@ impl Component {
     async fn publish(self, context: &Context, outputs: PropertyMap) -> Result<(), RunEnded> {
         let Self { op, old, record, .. } = self;
         let outputs = known_outputs(context, &record.state.outputs, outputs);
+        let executor = &context.run.executor;
+        let outputs = executor.with_secrets_of_construct(&record.state.urn, outputs);
         // The record of an unchanged component has the old outputs.
         context.plans.check_published(&record.state, &outputs)?;
         let unchanged = record.state.outputs == outputs;
@@ -143,7 +145,7 @@ impl Component {
             return Ok(());
         };
         let new = StateRef { id: record.id, state };
-        let recorded = context.run.executor.record_outputs(&step, new, unchanged);
+        let recorded = executor.record_outputs(&step, new, unchanged);
         recorded.await.map_err(|_| RunEnded)
     }
 

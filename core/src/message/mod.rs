@@ -1,5 +1,6 @@
 //! Messages with a code, arguments and two texts: the reference engine's for tools, the library's for users.
 
+mod advice;
 mod catalog;
 mod edits;
 mod import;
@@ -11,6 +12,7 @@ mod similar;
 mod text;
 mod wording;
 
+pub(crate) use advice::{REMOVE_RECORD, flag, interrupted};
 pub(crate) use catalog::Message;
 pub(crate) use edits::{cannot_encrypt, needed_record, protected_record, unknown_record};
 pub(crate) use import::{PROVIDER_INPUTS_DEPRECATED, numbered_errors, old_copy};

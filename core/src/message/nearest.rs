@@ -1,6 +1,6 @@
 //! Names that a misspelt one may stand for.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use super::distance;
 
@@ -10,7 +10,7 @@ use super::distance;
 #[must_use]
 pub fn nearest_names<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, count: usize) -> Vec<&'a str> {
     let limit = (name.chars().count() / 4).max(2);
-    let mut seen = HashSet::new();
+    let mut seen = FxHashSet::default();
     let near = known.into_iter().filter_map(|other| {
         // The lengths alone rule out most names.
         let is_close = other.len().abs_diff(name.len()) <= limit * 4 && seen.insert(other);

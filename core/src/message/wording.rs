@@ -146,7 +146,7 @@ impl Message<'_> {
                 let version = version.unwrap_or_default();
                 let text =
                     format!("the {kind} plugin `{name}`{version} was not found (executable {executable}):");
-                text + &listed(places)
+                text + &listed(places) + &remedy(kind, name)
             }
             Self::PlanViolated {
                 urn, what, library, ..
@@ -162,6 +162,18 @@ impl Message<'_> {
             } => format!("the {operation} was to change nothing, but has changes: {changes}"),
         }
     }
+}
+
+/// Returns the ways to get a plugin, as a line of its own.
+fn remedy(kind: &str, name: &str) -> String {
+    let object = match kind {
+        "resource" => format!(", or pass the engine a provider object for `{name}`"),
+        _ => String::new(),
+    };
+    format!(
+        "\ninstall it with install_plugin() (installPlugin() in Node), or name its folder or the plugin cache in the engine's \
+         settings of plugins{object}"
+    )
 }
 
 fn delete_hooks(resources: &[(String, Vec<String>)]) -> String {

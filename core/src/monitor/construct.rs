@@ -57,7 +57,8 @@ async fn construct_accepted(
     let trace = shared.traces.issue(random, source_position, stack_trace);
     let request = request_of(monitor, &registration, inputs, &trace);
     let executor = shared.generator.executor();
-    let constructing = executor.constructing(&urn, package);
+    let given = registration.inputs.clone().collapse_outputs();
+    let constructing = executor.constructing(&urn, package, given);
     let answer = unless_panicked(provider.provider.construct(request));
     let answer = shared
         .admission
@@ -66,11 +67,14 @@ async fn construct_accepted(
         .admission
         .unless_ended(answer, || AbandonedCall::on(&urn, "construct"))
         .await?;
-    drop((constructing, trace));
+    drop(trace);
     match answer.and_then(|response| executor.sanitizer().sanitize_construct(response)) {
         Ok(response) => {
             shared.values.learn(&response.outputs);
-            Ok(registered(response))
+            let mut registered = registered(response);
+            registered.outputs = executor.with_secrets_of_construct(&urn, registered.outputs);
+            drop(constructing);
+            Ok(registered)
         }
         Err(error) => Err(failed(monitor, &registration, &urn, &error).into()),
     }

@@ -224,6 +224,9 @@ fn a_miss_lists_every_place_with_the_reason_why_it_did_not_fit() {
              1.1.0 was not completed",
             place("cache")
         ),
+        "install it with install_plugin() (installPlugin() in Node), or name its folder or the plugin cache in the engine's settings \
+         of plugins, or pass the engine a provider object for `files`"
+            .to_owned(),
     ];
     assert_eq!(error.message(), expected.join("\n"));
     let arguments = error.message_arguments().unwrap();

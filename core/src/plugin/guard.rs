@@ -226,6 +226,7 @@ mod tests {
     async fn ends(guard: &mut Guard) -> bool {
         let clock = Runtime::system(tokio::runtime::Handle::current()).clock;
         tokio::select! {
+            biased;
             ended = guard.process.wait() => ended.is_ok(),
             () = clock.wait(Duration::from_secs(60)) => false,
         }

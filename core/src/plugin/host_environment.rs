@@ -104,6 +104,16 @@ impl HostEnvironment {
         folders.filter(|folder| folder.is_absolute()).collect()
     }
 
+    /// Returns the first of some programs that a folder of the variable `PATH` has: the first name in any folder, then the next name.
+    #[must_use]
+    pub fn executable(&self, names: &[&str]) -> Option<PathBuf> {
+        let folders = self.path_folders();
+        let mut candidates = names
+            .iter()
+            .flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+        candidates.find(|candidate| candidate.is_file())
+    }
+
     /// Returns the working directory.
     #[must_use]
     pub fn directory(&self) -> Option<&Path> {

@@ -156,6 +156,7 @@ impl PluginProcess {
 
         let mut output = BufReader::new(output);
         let first = tokio::select! {
+            biased;
             line = first_line(&mut output) => line,
             () = runtime.clock.wait(start.timeouts.port) => {
                 let seconds = start.timeouts.port.as_secs_f64();
@@ -186,6 +187,7 @@ impl PluginProcess {
             },
             Ok(None) => {
                 let end = tokio::select! {
+                    biased;
                     exit = watched.exited() => exit,
                     () = runtime.clock.wait(OUTPUT_DRAIN_TIMEOUT) => "it closed its standard output".to_owned(),
                 };
@@ -250,6 +252,7 @@ impl PluginProcess {
             self.end().await;
         }
         tokio::select! {
+            biased;
             () = self.watched.reaped() => {}
             () = self.runtime.clock.wait(self.timeouts.interrupt) => {}
         }
@@ -281,6 +284,7 @@ impl PluginProcess {
 
     async fn ends_within(&self, timeout: Duration) -> bool {
         tokio::select! {
+            biased;
             _ = self.watched.exited() => true,
             () = self.runtime.clock.wait(timeout) => false,
         }
@@ -414,6 +418,7 @@ async fn with_remaining_output(
     runtime: &Runtime,
 ) -> Error {
     tokio::select! {
+        biased;
         _ = errors => {}
         () = runtime.clock.wait(OUTPUT_DRAIN_TIMEOUT) => {}
     }

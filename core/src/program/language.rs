@@ -15,6 +15,7 @@ use tonic::{Code, Status, transport::Channel};
 
 use crate::{
     error::{Error, ErrorKind, Result},
+    message::Text,
     monitor::RunInfo,
     monitor::{MESSAGE_LIMIT, MonitorServer},
     moves::ProgramLanguage,
@@ -117,7 +118,7 @@ impl RuntimeCalls {
         Error::new(ErrorKind::Plugin, format!("{} failed: {why}", self.label)).with_phase("run")
     }
 
-    /// Connects to a runtime that is starting.
+    /// Connects to a runtime that is starting, or to the server of an inline program, which listens before its address is known.
     pub(super) async fn connect(
         &self,
         address: &str,
@@ -128,11 +129,21 @@ impl RuntimeCalls {
                 "invalid address of a language runtime {address:?}: {error}"
             ))
         })?;
-        match transport::connect_when_ready(&endpoint, CONNECT_TIMEOUT, || None, runtime).await {
+        let connected = match self.runs_only {
+            true => transport::connect_within(&endpoint, CONNECT_TIMEOUT, runtime).await,
+            false => transport::connect_when_ready(&endpoint, CONNECT_TIMEOUT, || None, runtime).await,
+        };
+        match connected {
             Ok(channel) => Ok(LanguageRuntimeClient::new(channel)
                 .max_decoding_message_size(MESSAGE_LIMIT)
                 .max_encoding_message_size(MESSAGE_LIMIT)),
-            Err(why) => Err(self.failed(&format!("connection failed: {why}"))),
+            Err(why) => {
+                let text = Text::pair(
+                    format!("failed to discover package requirements: connection error: {why}"),
+                    format!("{} failed: connection failed: {why}", self.label),
+                );
+                Err(Error::new(ErrorKind::Plugin, text).with_phase("run"))
+            }
         }
     }
 
@@ -178,6 +189,7 @@ impl RuntimeCalls {
     /// Passes a cancellation on.
     async fn cancel(&self, client: &mut LanguageRuntimeClient<Channel>, runtime: &Runtime) {
         tokio::select! {
+            biased;
             answer = client.cancel(()) => match answer {
                 Err(status) if status.code() != Code::Unimplemented => {
                     tracing::debug!(runtime = self.label, code = ?status.code(), "a language runtime failed to cancel");
@@ -236,6 +248,7 @@ impl RuntimeCalls {
             runtime.clock.wait(SHUTDOWN_GRACE).await;
         };
         tokio::select! {
+            biased;
             verdict = &mut running => verdict,
             // The cause of the end is reported elsewhere.
             () = given_up => Ok(()),

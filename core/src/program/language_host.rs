@@ -162,6 +162,7 @@ impl Program for LanguageHostProgram {
         let verdict = match verdict {
             // A call fails before it is known how the process has ended.
             Err(error) if error.kind() == ErrorKind::Plugin => tokio::select! {
+                biased;
                 exit = process.exited() => Err(ended(exit)),
                 () = runtime.clock.wait(EXIT_GRACE) => Err(error),
             },

@@ -2,7 +2,6 @@
 
 use std::{
     borrow::Cow,
-    collections::HashMap,
     fmt::{self, Write as _},
     sync::{Arc, Mutex, PoisonError, Weak},
 };
@@ -12,6 +11,7 @@ use base64::{
     Engine as _,
     engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD},
 };
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -164,7 +164,7 @@ pub struct KeyServiceProvider {
 
 /// Managers by URL and wrapped key.
 #[derive(Default)]
-struct Opened(Mutex<HashMap<(String, String), Slot>>);
+struct Opened(Mutex<FxHashMap<(String, String), Slot>>);
 
 /// A manager, once it is open.
 type Slot = Arc<OnceCell<Arc<KeyServiceManager>>>;

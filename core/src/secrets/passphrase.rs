@@ -1,7 +1,6 @@
 //! The passphrase manager: secrets under a key that is derived from a passphrase and a stored salt.
 
 use std::{
-    collections::HashMap,
     num::NonZeroU32,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -9,6 +8,7 @@ use std::{
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use futures::{FutureExt as _, future::Shared};
+use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use zeroize::Zeroizing;
@@ -38,9 +38,9 @@ pub struct PassphraseProvider {
     passphrase: Arc<Zeroizing<String>>,
     runtime: Runtime,
     /// Opened managers by their stored salt.
-    opened: Mutex<HashMap<String, Arc<OnceCell<Arc<PassphraseManager>>>>>,
+    opened: Mutex<FxHashMap<String, Arc<OnceCell<Arc<PassphraseManager>>>>>,
     /// New managers by the bytes of the salt.
-    created: Mutex<HashMap<String, Arc<PassphraseManager>>>,
+    created: Mutex<FxHashMap<String, Arc<PassphraseManager>>>,
 }
 
 impl PassphraseProvider {

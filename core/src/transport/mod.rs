@@ -15,6 +15,8 @@ use single_task::{SingleTask, Turns};
 
 /// The pause between two attempts to connect to a server that does not listen yet.
 pub(crate) const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(20);
+/// Why an attempt failed that did not end within its time.
+const NO_ANSWER: &str = "it does not answer";
 /// How long a server may take to accept a connection.
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest pause between two checks whether it has accepted.
@@ -53,6 +55,22 @@ pub(crate) async fn connect(endpoint: &Endpoint, runtime: &Runtime) -> Result<Ch
         .await
 }
 
+/// Connects to an endpoint as [`connect`] does, with one attempt that ends after `timeout`.
+///
+/// # Errors
+/// The reason.
+pub(crate) async fn connect_within(
+    endpoint: &Endpoint,
+    timeout: Duration,
+    runtime: &Runtime,
+) -> Result<Channel, String> {
+    tokio::select! {
+        biased;
+        channel = connect(endpoint, runtime) => channel.map_err(|error| with_causes(&error)),
+        () = runtime.clock.wait(timeout) => Err(NO_ANSWER.to_owned()),
+    }
+}
+
 /// Connects to an endpoint as [`connect`] does, with attempts until a server listens there, or `timeout` has passed. After
 /// a failed attempt, `end` returns the reason for which none will listen.
 ///
@@ -80,10 +98,11 @@ pub(crate) async fn connect_when_ready(
         }
     };
     tokio::select! {
+        biased;
         channel = attempts => return channel,
         () = runtime.clock.wait(timeout) => {}
     }
-    Err(last.unwrap_or_else(|| "it does not answer".to_owned()))
+    Err(last.unwrap_or_else(|| NO_ANSWER.to_owned()))
 }
 
 /// Returns the text of an error with those of its causes.
@@ -91,7 +110,10 @@ fn with_causes(error: &Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        text = format!("{text}: {cause}");
+        let cause_text = cause.to_string();
+        if !text.ends_with(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
         source = cause.source();
     }
     text

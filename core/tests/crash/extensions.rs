@@ -152,7 +152,7 @@ async fn what_a_journal_without_its_checkpoint_leaves_pending_comes_with_its_ext
     // Without the announcement of the last checkpoint, and over one that another program has written.
     let ends = ends_of_lines(&journal);
     let lines = &journal[..ends[ends.len() - 2]];
-    let restored = [&before[..], b"\n"].concat().into();
+    let restored = [b"\n", &before[..]].concat().into();
     let stack = open(interrupted(restored, lines).await).await;
     let snapshot = stack.snapshot().await.unwrap();
     let pending: Vec<_> = snapshot

@@ -120,7 +120,8 @@ class Command(RunsInline, PulumiCommand):
         environment = {**os.environ, **additional_env, "PULUMI_AUTOMATION_API": "true"}
         failures: list[BaseException] = []
         program = prepared(args, failures)
-        keys = describe_environment_keys(EnvironmentKeys(environment))
+        # With an engine, its own secrets encrypt.
+        keys = describe_environment_keys(EnvironmentKeys(environment)) if self._engine is None else None
         events = on_event is not None
         code = self._of_process().run(args, os.path.abspath(cwd), environment, stdin, write, program, events, keys)
         result = CommandResult(stdout="\n".join(streams["stdout"]), stderr="\n".join(streams["stderr"]), code=code)

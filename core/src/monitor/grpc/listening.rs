@@ -83,6 +83,7 @@ impl Listening {
                 clock.wait(SHUTDOWN_GRACE).await;
             };
             tokio::select! {
+                biased;
                 ended = server => {
                     if let Err(error) = ended {
                         tracing::warn!(%address, %error, "a server of the engine ended");

@@ -53,6 +53,7 @@ impl AnalyzerConnection {
         answer: impl Future<Output = Result<Response<T>, Status>>,
     ) -> ProviderResult<Option<T>> {
         let answer = tokio::select! {
+            biased;
             answer = answer => answer,
             () = self.runtime.clock.wait(timeout) => {
                 let Self { name, address, .. } = self;

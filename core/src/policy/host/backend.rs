@@ -190,6 +190,7 @@ impl HostFunctions {
         };
         self.running().push(running.call.clone());
         tokio::select! {
+            biased;
             result = unless_panicked(work) => result.map_err(|error: Error| {
                 let text = format!("policy pack {name}: policy {policy} failed during {call}: {}", error.message());
                 ProviderError::new(ProviderStatus::Unknown, text)

@@ -1,7 +1,6 @@
 //! The entries of an archive, in the order in which the reference engine packs them.
 
 use std::{
-    collections::HashSet,
     fs, io,
     io::Read as _,
     os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _},
@@ -9,6 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use rustc_hash::FxHashSet;
 
 use super::{Hasher, file_path, unpack};
 use crate::{
@@ -142,14 +142,14 @@ pub(super) type Visit<'v> = dyn FnMut(&str, Content) -> Result<()> + 'v;
 /// Visits the files of one archive; only the first of several files with the same name.
 pub(super) struct Entries<'a> {
     hasher: &'a Hasher,
-    seen: HashSet<String>,
+    seen: FxHashSet<String>,
 }
 
 impl<'a> Entries<'a> {
     pub(super) fn new(hasher: &'a Hasher) -> Self {
         Self {
             hasher,
-            seen: HashSet::new(),
+            seen: FxHashSet::default(),
         }
     }
 

@@ -322,6 +322,7 @@ fn refusal(value: PropertyValue, directory: &Path) -> String {
     let spawner = Spawner::new(runtime.handle().clone());
     let outcome = runtime.block_on(async {
         tokio::select! {
+            biased;
             filled = fill_hashes(map, directory, &spawner, None) => Some(filled),
             () = SystemClock.wait(Duration::from_secs(60)) => None,
         }

@@ -25,6 +25,9 @@ pub struct EncodeOptions {
     pub keep_resources: bool,
     /// Output values are sent as such; otherwise as their value, a secret or an unknown.
     pub keep_outputs: bool,
+    /// Output values have all of their fields, also empty ones, and unknown ones are sent as plain unknowns, whose dependencies must
+    /// then be listed beside the properties. The component hosts of the Python SDK read no others.
+    pub whole_outputs: bool,
     /// Byte strings are sent as such; otherwise they are an error.
     pub keep_bytes: bool,
     /// Assets and archives are sent as their hash only.
@@ -42,6 +45,7 @@ impl EncodeOptions {
             keep_secrets: true,
             keep_resources: true,
             keep_outputs: true,
+            whole_outputs: false,
             keep_bytes: true,
             elide_assets: false,
         }
@@ -170,30 +174,32 @@ impl Encoder<'_> {
                 }
             }));
         }
+        let values: Vec<_> = output
+            .dependencies
+            .iter()
+            .map(|urn| string(urn.as_str()))
+            .collect();
+        let whole = self.0.whole_outputs;
         let mut fields = Vec::with_capacity(3);
         if let Some(element) = element {
             fields.push(("value", element));
+        } else if let (None, true) = (&output.element, whole) {
+            let unknown = self.unknown(Unknown::String);
+            return Ok(unknown.map(|unknown| {
+                if output.secret {
+                    self.wrap_secret(unknown)
+                } else {
+                    unknown
+                }
+            }));
         }
-        if output.secret {
-            fields.push((
-                "secret",
-                Value {
-                    kind: Some(Kind::BoolValue(true)),
-                },
-            ));
+        if output.secret || whole {
+            let kind = Some(Kind::BoolValue(output.secret));
+            fields.push(("secret", Value { kind }));
         }
-        if !output.dependencies.is_empty() {
-            let values = output
-                .dependencies
-                .iter()
-                .map(|urn| string(urn.as_str()))
-                .collect();
-            fields.push((
-                "dependencies",
-                Value {
-                    kind: Some(Kind::ListValue(ListValue { values })),
-                },
-            ));
+        if !values.is_empty() || whole {
+            let kind = Some(Kind::ListValue(ListValue { values }));
+            fields.push(("dependencies", Value { kind }));
         }
         Ok(Some(special(OUTPUT, fields)))
     }

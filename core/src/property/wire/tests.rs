@@ -220,6 +220,21 @@ fn bare_unknowns_and_secrets_become_output_values_on_demand() {
 }
 
 #[test]
+fn whole_output_values_have_every_field_and_unknown_ones_are_plain() {
+    let text = r#"{"v":{"SIG":"OUTPUT","value":1},"s":{"SIG":"OUTPUT","value":2,"secret":true,"dependencies":["URN"]},
+        "u":{"SIG":"OUTPUT","dependencies":["URN"]},"h":{"SIG":"OUTPUT","secret":true}}"#;
+    let options = EncodeOptions {
+        whole_outputs: true,
+        ..EncodeOptions::all("inputs")
+    };
+    let sent = to_struct(&decode(text, ALL), &options).unwrap();
+    let whole = r#"{"v":{"SIG":"OUTPUT","value":1,"secret":false,"dependencies":[]},
+        "s":{"SIG":"OUTPUT","value":2,"secret":true,"dependencies":["URN"]},
+        "u":"UNKNOWN","h":{"SIG":"SECRET","value":"UNKNOWN"}}"#;
+    assert_eq!(sent, message(whole));
+}
+
+#[test]
 fn output_values_that_are_not_kept_collapse() {
     let text = r#"{"v":{"SIG":"OUTPUT","value":1},"s":{"SIG":"OUTPUT","value":2,"secret":true},"u":{"SIG":"OUTPUT","secret":true}}"#;
     let collapsed = decode(

@@ -6,12 +6,12 @@ mod tests;
 
 use std::{
     borrow::{Borrow, Cow},
-    collections::HashSet,
     hash::{Hash, Hasher},
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
 use aho_corasick::{AhoCorasick, MatchKind};
+use rustc_hash::FxHashSet;
 use zeroize::Zeroizing;
 
 use crate::property::PropertyValue;
@@ -40,7 +40,7 @@ struct Known {
 #[derive(Default)]
 struct Learned {
     /// All secrets.
-    seen: HashSet<Text>,
+    seen: FxHashSet<Text>,
     /// Secrets that are not compiled yet.
     fresh: Vec<Zeroizing<String>>,
     /// Numbers and booleans that are not compiled yet.
@@ -73,7 +73,7 @@ impl Borrow<str> for Text {
 struct Compiled {
     levels: Vec<Level>,
     /// Texts of numbers and booleans.
-    scalars: HashSet<Text>,
+    scalars: FxHashSet<Text>,
 }
 
 struct Level {

@@ -36,11 +36,12 @@ pub(in crate::state) use write::encrypt;
 pub use write::{Layout, SecretsShown, write_checkpoint, write_deployment};
 pub(crate) use write::{write_beside, write_encrypted_deployment};
 
-/// Returns the lower-case hex SHA-256 of `bytes`. Journals name the checkpoint that they extend by it.
+/// Returns the lower-case hex SHA-256 of `bytes` without blanks at their end, which mean nothing in a checkpoint. Journals name the
+/// checkpoint that they extend by it.
 #[must_use]
 pub fn content_hash(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
-    Sha256::digest(bytes)
+    Sha256::digest(bytes.trim_ascii_end())
         .iter()
         .fold(String::with_capacity(64), |mut text, byte| {
             // Writing to a string does not fail.
