@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+import stackwright as sw
 
 from blocks import ROOT, RUN, blocks_of, pages
 
@@ -191,3 +192,13 @@ def test_the_site_shows_the_blocks_that_are_run(site: dict[Path, Page]) -> None:
                     missing.append(block.place)
     assert missing == []
     assert compared > 200
+
+
+def test_each_kind_of_error_has_a_page() -> None:
+    kinds = [error.kind for error in vars(sw.errors).values() if isinstance(error, type) and issubclass(error, sw.StackwrightError)]
+    pages_of_kinds = {path.stem for path in (ROOT / "docs" / "errors").glob("*.md")} - {"index"}
+    assert pages_of_kinds == set(kinds)
+    table = (ROOT / "docs" / "errors" / "index.md").read_text(encoding="utf-8")
+    for kind in kinds:
+        assert f"[`{kind}`]({kind}.md)" in table
+        assert f"The kind `{kind}` of" in (ROOT / "docs" / "errors" / f"{kind}.md").read_text(encoding="utf-8")
