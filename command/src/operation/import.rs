@@ -116,8 +116,8 @@ fn named_urn(what: &str, given: &str) -> Result<(String, String)> {
     Ok((name, urn.to_string()))
 }
 
-/// Writes the code of the imported resources. The file that `--out` names is written also when there is no code, because the Automation
-/// APIs read it.
+/// Writes the code of the imported resources. Without code the file that `--out` names is created empty, because the Automation APIs read
+/// it; a file that exists keeps its content then.
 pub(super) fn write_code(
     session: &Session<'_>,
     arguments: &ImportArguments,
@@ -131,8 +131,11 @@ pub(super) fn write_code(
         return Ok(());
     }
     if let Some(file) = &arguments.out {
-        let code = generated_code(session, arguments, result).unwrap_or_default();
-        let written = fs::write(invocation.path(file), code);
+        let path = invocation.path(file);
+        let written = match generated_code(session, arguments, result) {
+            Some(code) => fs::write(path, code),
+            None => fs::OpenOptions::new().append(true).create(true).open(path).map(drop),
+        };
         return written.map_err(|error| Failure::new(format!("open {file}: {}", text::reason(&error))));
     }
     let Some(code) = generated_code(session, arguments, result) else {
