@@ -1,6 +1,6 @@
 //! A project: its files to read and change.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use napi::{Env, Result, bindgen_prelude::Unknown};
 use napi_derive::napi;
@@ -39,6 +39,18 @@ fn text(document: stackwright::Result<Vec<u8>>) -> Result<String> {
         String::from_utf8(document).map_err(|_| Error::internal("a document is not a text"))
     });
     or_raise(text)
+}
+
+/// Returns the settings file of a stack as JSON, or `null` without such a file.
+#[napi(catch_unwind)]
+pub fn settings_document(folder: String, stack: String) -> Result<Option<String>> {
+    or_raise(stackwright_project::settings_document(Path::new(&folder), &stack))
+}
+
+/// Writes a document to the settings file of a stack.
+#[napi(catch_unwind)]
+pub fn replace_settings(folder: String, stack: String, document: String) -> Result<()> {
+    or_raise(stackwright_project::replace_settings(Path::new(&folder), &stack, &document))
 }
 
 #[napi]

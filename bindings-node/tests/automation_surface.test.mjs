@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -72,6 +72,33 @@ test("the settings of a stack are those that the command writes", async (t) => {
     const project = await workspace.projectSettings();
     await workspace.saveProjectSettings({ ...project, description: "Changed." });
     assert.equal((await workspace.projectSettings()).description, "Changed.");
+});
+
+test("settings that are read and saved keep values, environments and comments", async (t) => {
+    const { workspace } = await opener(t)();
+    const file = join(workspace.workDir, "Pulumi.dev.yaml");
+    const text =
+        "# Of the team.\nenvironment:\n  - shared/base\nconfig:\n  shop:size: 4 # servers\n  shop:tags:\n    team: payments\n" +
+        "  shop:token:\n    secure: v1:abc\nowner: ops\n";
+    writeFileSync(file, text);
+    const settings = await workspace.stackSettings("dev");
+    const { config = {} } = settings;
+    assert.deepEqual(config["shop:tags"], { team: "payments" });
+    await workspace.saveStackSettings("dev", settings);
+    assert.equal(readFileSync(file, "utf8"), text);
+    await workspace.saveStackSettings("dev", { config: { ...config, "shop:size": "8" } });
+    assert.equal(readFileSync(file, "utf8"), text.replace("shop:size: 4", 'shop:size: "8"'));
+    await workspace.saveStackSettings("live", settings);
+    assert.match(readFileSync(join(workspace.workDir, "Pulumi.live.yaml"), "utf8"), /shared\/base[^]*team: payments[^]*owner: ops/);
+    // Options replace what the type has, and nothing else.
+    const { workDir, pulumiCommand } = workspace;
+    const stackSettings = { dev: { config: { "shop:size": "1" } } };
+    await auto.LocalWorkspace.create({ workDir, pulumiCommand, stackSettings });
+    const written = '# Of the team.\nenvironment:\n  - shared/base\nconfig:\n  shop:size: "1" # servers\nowner: ops\n';
+    assert.equal(readFileSync(file, "utf8"), written);
+    writeFileSync(file, "config: [");
+    await assert.rejects(workspace.saveStackSettings("dev", settings), /Pulumi\.dev\.yaml/);
+    assert.equal(readFileSync(file, "utf8"), "config: [");
 });
 
 test("a workspace does for each stack what a stack does", async (t) => {

@@ -16,7 +16,7 @@ use stackwright::{
     binding::{self, PluginDocument},
     runtime::{Clock as _, SystemClock, in_place},
 };
-use stackwright_command::{Cancellation, Invocation, Output};
+use stackwright_command::{Cancellation, Invocation, Output, ProgramRuntime};
 use tokio::{
     runtime::Handle,
     sync::{mpsc, watch},
@@ -152,8 +152,9 @@ impl Command {
     ///
     /// An exception of `write`, and a signal that raises one, cancels the operation; it is raised when that has ended. A second
     /// signal abandons the running calls of providers. `program` runs in place of the language runtime of the command line, and
-    /// `key_service` has the functions that wrap and unwrap data keys.
-    #[pyo3(signature = (arguments, directory, environment, stdin, write, program=None, events=false, key_service=None))]
+    /// `key_service` has the functions that wrap and unwrap data keys. `runtime` is the version of the program's interpreter, with the
+    /// path of its executable.
+    #[pyo3(signature = (arguments, directory, environment, stdin, write, program=None, events=false, key_service=None, runtime=None))]
     #[expect(clippy::too_many_arguments, reason = "called from one place")]
     fn run(
         &self,
@@ -166,6 +167,7 @@ impl Command {
         program: Option<&Bound<'_, PyAny>>,
         events: bool,
         key_service: Option<&Bound<'_, PyAny>>,
+        runtime: Option<(String, String)>,
     ) -> PyResult<i32> {
         let key_service = key_service
             .map(|functions| python_key_service(functions, &self.host))
@@ -191,6 +193,7 @@ impl Command {
             events: events.then(|| output("event")),
             cancellation: cancellation.clone(),
             program,
+            program_runtime: runtime.map(|(version, executable)| ProgramRuntime { version, executable }),
             key_service,
             ..Invocation::new(arguments, directory)
         };

@@ -46,7 +46,7 @@ mod _stackwright {
         operation::{Display, Events, Operation, OperationOutcome},
         picture::Picture,
         program::{Registered, Run, check_options},
-        project::Project,
+        project::{Project, replace_settings, settings_document},
         provider::{
             ConstructRequest, MethodRequest, ResolutionRequest,
             requests::{

@@ -48,6 +48,20 @@ impl Project {
     }
 }
 
+/// Returns the settings file of a stack as JSON, or `None` without such a file.
+#[pyfunction]
+pub(crate) fn settings_document(py: Python<'_>, folder: PathBuf, stack: &str) -> PyResult<Option<String>> {
+    let read = py.detach(|| stackwright_project::settings_document(&folder, stack));
+    read.or_raise(py)
+}
+
+/// Writes a document to the settings file of a stack.
+#[pyfunction]
+pub(crate) fn replace_settings(py: Python<'_>, folder: PathBuf, stack: &str, document: &str) -> PyResult<()> {
+    let written = py.detach(|| stackwright_project::replace_settings(&folder, stack, document));
+    written.or_raise(py)
+}
+
 fn bytes(py: Python<'_>, bytes: Vec<u8>) -> PyResult<Py<PyAny>> {
     Ok(PyBytes::new(py, &bytes).into_any().unbind())
 }

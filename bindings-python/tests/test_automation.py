@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+import sys
 import threading
 from pathlib import Path
 
@@ -67,6 +69,8 @@ def test_a_stack_lives_from_its_creation_to_its_removal_without_a_process(
     assert repr(up.outputs) == "{'password': [secret], 'region': 'eu'}" and up.outputs["password"].value == "hunter2"
     assert up.summary.kind == "update" and up.summary.message == "first" and up.summary.resource_changes == {"create": 2}
     assert up.summary.environment["exec.kind"] == "auto.inline" and up.summary.config["shop:password"].value == "hunter2"
+    assert up.summary.environment["runtime.version"] == platform.python_version()
+    assert up.summary.environment["runtime.executable"] == sys.executable
     assert stack.refresh().summary.resource_changes == {"same": 2}
     assert stack.destroy().summary.result == "succeeded"
     assert [row.kind for row in stack.history()] == ["destroy", "refresh", "update"]

@@ -137,62 +137,6 @@ def test_each_run_is_a_new_process(write: Write) -> None:
     assert stack.up().outputs["process"].value != stack.up().outputs["process"].value
 
 
-def test_a_hundred_stacks_of_inline_programs_and_folders_do_not_see_each_other(
-    make_engine: MakeEngine, memory: Memory, tmp_path: Path
-) -> None:
-    command = auto.Command(make_engine(mem=memory))
-    inline, folders = 96, 4
-    failures: list[BaseException] = []
-    seen: dict[int, tuple[str, str]] = {}
-
-    def opts(number: int) -> auto.LocalWorkspaceOptions:
-        variables = {"PULUMI_HOME": str(tmp_path / "home"), "SHOP_NUMBER": str(number)}
-        return auto.LocalWorkspaceOptions(pulumi_command=command, env_vars=variables)
-
-    def folder(number: int) -> auto.Stack:
-        place = tmp_path / f"project-{number}"
-        place.mkdir()
-        options = f"  options:\n    virtualenv: {sys.prefix}\n"
-        (place / "Pulumi.yaml").write_text(f"name: shop\nruntime:\n  name: python\n{options}")
-        (place / "__main__.py").write_text(
-            "import os, pulumi\n"
-            "pulumi.CustomResource('mem:index:Thing', f\"thing-{os.environ['SHOP_NUMBER']}\", {})\n"
-            "pulumi.export('stack', pulumi.get_stack())\n"
-        )
-        return auto.create_or_select_stack(f"dev-{number}", work_dir=str(place), opts=opts(number))
-
-    def program(number: int) -> None:
-        pulumi.CustomResource("mem:index:Thing", f"thing-{number}", {})
-        pulumi.export("stack", pulumi.get_stack())
-
-    def deploy(number: int) -> None:
-        name = f"dev-{number}"
-        if number < folders:
-            stack = folder(number)
-        else:
-            stack = auto.create_or_select_stack(
-                name, project_name="shop", program=lambda: program(number), opts=opts(number)
-            )
-        up = stack.up()
-        records = (stack.export_stack().deployment or {})["resources"]
-        things = [record["urn"].rsplit("::", 1)[1] for record in records if record["type"] == "mem:index:Thing"]
-        seen[number] = (up.outputs["stack"].value, ",".join(things))
-
-    def run(number: int) -> None:
-        try:
-            deploy(number)
-        except BaseException as error:  # noqa: BLE001  # asserted below
-            failures.append(error)
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(inline + folders)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(DEADLINE)
-    assert not failures
-    assert seen == {number: (f"dev-{number}", f"thing-{number}") for number in range(inline + folders)}
-
-
 def test_a_missing_environment_is_named(write: Write, tmp_path: Path) -> None:
     stack = write("")
     project = tmp_path / "shop" / "Pulumi.yaml"

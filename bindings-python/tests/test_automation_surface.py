@@ -103,6 +103,36 @@ def test_the_settings_of_passphrases_have_a_salt(environment: dict[str, str]) ->
     assert stack.get_config("password").value == "hush"
 
 
+def test_settings_that_are_read_and_saved_keep_values_environments_and_comments(open_stack: Open) -> None:
+    workspace = open_stack().workspace
+    file = Path(workspace.work_dir) / "Pulumi.dev.yaml"
+    text = (
+        "# Of the team.\nenvironment:\n  - shared/base\nconfig:\n  shop:size: 4 # servers\n  shop:tags:\n    team: payments\n"
+        "    sizes: [1, 2]\n  shop:token:\n    secure: v1:abc\nowner: ops\n"
+    )
+    file.write_text(text)
+    settings = workspace.stack_settings("dev")
+    assert settings.config is not None and settings.config["shop:size"] == 4
+    assert settings.config["shop:tags"] == {"team": "payments", "sizes": [1, 2]}
+    assert settings.config["shop:token"].secure == "v1:abc"
+    workspace.save_stack_settings("dev", settings)
+    assert file.read_text() == text
+    settings.config["shop:size"] = "8"
+    workspace.save_stack_settings("dev", settings)
+    assert file.read_text() == text.replace("shop:size: 4", 'shop:size: "8"')
+    # Settings for another stack have the entries of the file that they are from.
+    workspace.save_stack_settings("live", settings)
+    copied = (Path(workspace.work_dir) / "Pulumi.live.yaml").read_text()
+    assert "shared/base" in copied and "team: payments" in copied and "owner: ops" in copied
+    # Settings that are made anew replace what the type has, and nothing else.
+    workspace.save_stack_settings("dev", auto.StackSettings(config={"shop:size": "1"}))
+    assert file.read_text() == '# Of the team.\nenvironment:\n  - shared/base\nconfig:\n  shop:size: "1" # servers\nowner: ops\n'
+    file.write_text("config: [")
+    with pytest.raises(sw.InvalidInputError, match=r"Pulumi\.dev\.yaml"):
+        workspace.save_stack_settings("dev", settings)
+    assert file.read_text() == "config: ["
+
+
 def test_stack_settings_of_options_are_written_first(make_engine: MakeEngine, memory: Memory, tmp_path: Path) -> None:
     folder = tmp_path / "project"
     folder.mkdir()

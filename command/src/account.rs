@@ -4,7 +4,7 @@ use serde::Serialize;
 use stackwright::{runtime::Runtime, store::HostFacts};
 
 use crate::{
-    arguments::{LoginArguments, OrgCommand, OutputForm},
+    arguments::{LoginArguments, LogoutArguments, OrgCommand, OutputForm},
     failure::{Failure, Result},
     home::Home,
     invocation::Invocation,
@@ -49,7 +49,7 @@ pub(crate) async fn whoami(
 
 /// Selects the store of states.
 pub(crate) fn login(components: &Components, invocation: &Invocation, arguments: &LoginArguments) -> Result {
-    let given = match (&arguments.url, arguments.local) {
+    let given = match (arguments.url.as_ref().or(arguments.cloud_url.as_ref()), arguments.local) {
         (Some(url), _) => Some(url.as_str()),
         (None, true) => Some(HOME_STORE),
         (None, false) => invocation.variable("PULUMI_BACKEND_URL"),
@@ -72,10 +72,23 @@ pub(crate) fn login(components: &Components, invocation: &Invocation, arguments:
     Ok(())
 }
 
-/// Forgets the selected store of states.
-pub(crate) fn logout(invocation: &Invocation) -> Result {
+/// Forgets the selected store of states. A store that is named, and not selected, is an error.
+pub(crate) fn logout(invocation: &Invocation, arguments: &LogoutArguments) -> Result {
     let home = Home::of(invocation)?;
-    if let Some(url) = home.selected_store()? {
+    let local = arguments.local.then_some(HOME_STORE);
+    let named = arguments.url.as_deref().or(arguments.cloud_url.as_deref()).or(local);
+    let selected = home.selected_store()?;
+    if let Some(named) = named
+        && selected.as_deref() != Some(&*expanded(invocation, named)?)
+        && selected.as_deref() != Some(named)
+    {
+        return Err(Failure::new(format!(
+            "not logged in to {}: the selected store is {}",
+            without_user(named),
+            selected.as_deref().map_or("none".into(), without_user),
+        )));
+    }
+    if let Some(url) = selected {
         home.select_store(None)?;
         invocation.print(format!("Logged out of {}", without_user(&url)));
     }

@@ -140,7 +140,7 @@ impl Command {
             Verb::Doctor(form) => Box::pin(doctor::doctor(&self.0, invocation, form)).await,
             Verb::Completion { shell } => completion::print(invocation, *shell),
             Verb::Login(arguments) => account::login(&self.0, invocation, arguments),
-            Verb::Logout => account::logout(invocation),
+            Verb::Logout(arguments) => account::logout(invocation, arguments),
             Verb::Org(command) => account::organization(command),
             Verb::Plugin(command) => plugins::run(&self.0, invocation, command).await,
             Verb::Install(arguments) => self.install(invocation, arguments).await,

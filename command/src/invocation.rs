@@ -43,6 +43,15 @@ const SKIP_CONFIRMATIONS: &str = "PULUMI_SKIP_CONFIRMATIONS";
 /// The name of the reference engine's command.
 const REFERENCE_NAME: &str = "pulumi";
 
+/// The interpreter of an inline program, as the reference SDKs answer the call `About` for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramRuntime {
+    /// The version.
+    pub version: String,
+    /// The path of the executable.
+    pub executable: String,
+}
+
 /// One invocation of the command.
 #[derive(Clone)]
 pub struct Invocation {
@@ -66,6 +75,8 @@ pub struct Invocation {
     pub cancellation: Cancellation,
     /// Runs in place of the language runtime that `--client` names: an inline program that needs no socket.
     pub program: Option<Arc<dyn Program>>,
+    /// What runs that program, which the history keeps.
+    pub program_runtime: Option<ProgramRuntime>,
     /// Receives the events, a line of JSON each, in place of the file or the server that `--event-log` names.
     pub events: Option<Output>,
     /// Wraps the data keys of stacks whose secrets provider is a key service (`awskms://…`), with the credentials of the environment.
@@ -90,6 +101,7 @@ impl Invocation {
             terminal: Terminal::default(),
             cancellation: Cancellation::default(),
             program: None,
+            program_runtime: None,
             events: None,
             key_service: None,
         }

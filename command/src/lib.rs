@@ -53,4 +53,4 @@ mod operation;
 mod command;
 
 pub use command::Command;
-pub use invocation::{Ask, Cancellation, Input, Invocation, Output, Terminal};
+pub use invocation::{Ask, Cancellation, Input, Invocation, Output, ProgramRuntime, Terminal};

@@ -1,6 +1,8 @@
 /** Workspaces whose command is that of this engine. */
 import * as upstream from "@pulumi/pulumi/automation";
 
+import { guarded } from "../errors";
+import { native } from "../native";
 import { Command, defaultCommand } from "./command";
 import { adopted as adoptedStack, type Stack } from "./stack";
 
@@ -8,11 +10,18 @@ import { adopted as adoptedStack, type Stack } from "./stack";
 const Base = upstream.LocalWorkspace as unknown as (new () => upstream.LocalWorkspace) &
     Omit<typeof upstream.LocalWorkspace, "prototype">;
 
+/** The entries of a settings file whose names the SDK changes. */
+const RENAMED = [
+    ["secretsprovider", "secretsProvider"],
+    ["encryptedkey", "encryptedKey"],
+    ["encryptionsalt", "encryptionSalt"],
+] as const;
+
 /** `LocalWorkspace` of `@pulumi/pulumi/automation`, with a command of this engine where none is given. */
 export class LocalWorkspace extends Base {
     /** Creates a workspace. */
     static override async create(opts: upstream.LocalWorkspaceOptions): Promise<LocalWorkspace> {
-        return adopted(await super.create(withCommand(opts)));
+        return adopted(await super.create(withCommand(opts, opts.workDir)));
     }
 
     /** Creates a stack with a program in this process, which must not exist. */
@@ -26,7 +35,7 @@ export class LocalWorkspace extends Base {
         opts?: upstream.LocalWorkspaceOptions,
     ): Promise<Stack>;
     static override async createStack(args: any, opts?: upstream.LocalWorkspaceOptions): Promise<Stack> {
-        return stackOf(await super.createStack(args, withCommand(opts)));
+        return stackOf(await super.createStack(args, withCommand(opts, args.workDir)));
     }
 
     /** Selects a stack with a program in this process, which must exist. */
@@ -40,7 +49,7 @@ export class LocalWorkspace extends Base {
         opts?: upstream.LocalWorkspaceOptions,
     ): Promise<Stack>;
     static override async selectStack(args: any, opts?: upstream.LocalWorkspaceOptions): Promise<Stack> {
-        return stackOf(await super.selectStack(args, withCommand(opts)));
+        return stackOf(await super.selectStack(args, withCommand(opts, args.workDir)));
     }
 
     /** Selects a stack with a program in this process, and creates it when it does not exist. */
@@ -55,7 +64,7 @@ export class LocalWorkspace extends Base {
     ): Promise<Stack>;
     static override async createOrSelectStack(args: any, opts?: upstream.LocalWorkspaceOptions): Promise<Stack> {
         try {
-            return stackOf(await super.createOrSelectStack(args, withCommand(opts)));
+            return stackOf(await super.createOrSelectStack(args, withCommand(opts, args.workDir)));
         } catch (error) {
             if (error instanceof upstream.StackAlreadyExistsError) {
                 // Another caller has created it since it was looked for.
@@ -63,6 +72,30 @@ export class LocalWorkspace extends Base {
             }
             throw error;
         }
+    }
+
+    /** Returns the settings of a stack, with every entry of its file. */
+    override async stackSettings(stackName: string): Promise<upstream.StackSettings> {
+        const document = guarded(() => native.settingsDocument(this.workDir, stackName));
+        if (document === null) {
+            throw new Error(`failed to find stack settings file in workdir: ${this.workDir}`);
+        }
+        const entries = JSON.parse(document) as { [name: string]: unknown };
+        for (const [written, name] of RENAMED) {
+            if (written in entries) {
+                entries[name] = entries[written];
+                delete entries[written];
+            }
+        }
+        return entries as upstream.StackSettings;
+    }
+
+    /**
+     * Writes the settings of a stack, as a whole or not at all. Entries of the file that the type does not have, such as `environment`,
+     * stay; so do comments.
+     */
+    override async saveStackSettings(stackName: string, settings: upstream.StackSettings): Promise<void> {
+        saveSettings(this.workDir, stackName, settings);
     }
 
     /** Returns the outputs of a stack. One is secret when anything inside it is. */
@@ -100,8 +133,31 @@ export class LocalWorkspace extends Base {
     }
 }
 
-function withCommand(opts: upstream.LocalWorkspaceOptions | undefined): upstream.LocalWorkspaceOptions {
-    return { ...opts, pulumiCommand: opts?.pulumiCommand ?? defaultCommand() };
+function saveSettings(workDir: string, stackName: string, settings: upstream.StackSettings): void {
+    const entries: { [name: string]: unknown } = { ...settings };
+    for (const [written, name] of RENAMED) {
+        if (name in entries) {
+            entries[written] = entries[name];
+            delete entries[name];
+        }
+    }
+    guarded(() => native.replaceSettings(workDir, stackName, JSON.stringify(entries)));
+}
+
+/** Returns the options with a command. Settings for an existing folder are written here, because the SDK replaces their files as a whole. */
+function withCommand(
+    opts: upstream.LocalWorkspaceOptions | undefined,
+    folder: string | undefined,
+): upstream.LocalWorkspaceOptions {
+    const options = { ...opts, pulumiCommand: opts?.pulumiCommand ?? defaultCommand() };
+    const workDir = folder ?? options.workDir;
+    if (workDir !== undefined && options.stackSettings !== undefined) {
+        for (const [stackName, settings] of Object.entries(options.stackSettings)) {
+            saveSettings(workDir, stackName, settings);
+        }
+        delete options.stackSettings;
+    }
+    return options;
 }
 
 /** Makes a workspace, which the SDK has made of its own class, one of this class. */

@@ -27,6 +27,27 @@ pub(crate) struct ConfigArguments {
     pub(crate) open: bool,
 }
 
+/// Flags of the list that its subcommands take as well, where they change nothing: there are no environments, and a subcommand has one form.
+#[derive(Args, Debug)]
+pub(crate) struct ListFlags {
+    /// Shows secrets.
+    #[arg(long, hide = true)]
+    show_secrets: bool,
+    /// Resolves the imported environments.
+    #[arg(long, hide = true)]
+    open: bool,
+}
+
+/// The same, with that of the form.
+#[derive(Args, Debug)]
+pub(crate) struct FormFlags {
+    /// Prints JSON.
+    #[arg(long, short, hide = true)]
+    json: bool,
+    #[command(flatten)]
+    list: ListFlags,
+}
+
 /// The subcommands of `config`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
@@ -44,6 +65,8 @@ pub(crate) enum ConfigCommand {
         /// The key is a path.
         #[arg(long)]
         path: bool,
+        #[command(flatten)]
+        flags: FormFlags,
     },
     /// Removes values.
     #[command(visible_alias = "remove-all")]
@@ -53,6 +76,8 @@ pub(crate) enum ConfigCommand {
         /// The keys are paths.
         #[arg(long)]
         path: bool,
+        #[command(flatten)]
+        flags: FormFlags,
     },
     /// Copies one value, or all, to another stack.
     #[command(visible_alias = "copy")]
@@ -65,12 +90,16 @@ pub(crate) enum ConfigCommand {
         /// The other stack.
         #[arg(long, short)]
         dest: String,
+        #[command(flatten)]
+        flags: FormFlags,
     },
     /// Takes the configuration of the last operation.
     Refresh {
         /// Replaces what there is, without a copy.
         #[arg(long, short)]
         force: bool,
+        #[command(flatten)]
+        flags: FormFlags,
     },
     /// Manages imported environments; not supported.
     Env(UnsupportedArguments),
@@ -87,6 +116,8 @@ pub(crate) struct ConfigGet {
     /// Prints JSON.
     #[arg(long, short)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    flags: ListFlags,
 }
 
 /// The arguments of `config set`.
@@ -111,6 +142,8 @@ pub(crate) struct ConfigSet {
     /// The type of the value.
     #[arg(long = "type", value_parser = ["string", "int", "float", "bool"])]
     pub(crate) value_type: Option<String>,
+    #[command(flatten)]
+    flags: FormFlags,
 }
 
 /// The arguments of `config set-all`.
@@ -128,4 +161,6 @@ pub(crate) struct ConfigSetAll {
     /// Values as `config --json` prints them.
     #[arg(long)]
     pub(crate) json: Option<String>,
+    #[command(flatten)]
+    flags: ListFlags,
 }

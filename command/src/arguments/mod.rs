@@ -86,7 +86,7 @@ pub(crate) enum Verb {
     /// Selects the store of states.
     Login(LoginArguments),
     /// Forgets the selected store of states.
-    Logout,
+    Logout(LogoutArguments),
     /// Prints or sets the organization.
     #[command(subcommand)]
     Org(OrgCommand),
@@ -157,6 +157,9 @@ pub(crate) struct AboutArguments {
     pub(crate) form: OutputForm,
     #[command(flatten)]
     pub(crate) stack: StackOption,
+    /// Lists what the dependencies depend on. The document has no dependencies.
+    #[arg(long, short, hide = true)]
+    transitive: bool,
 }
 
 /// The subcommands of `about`.
@@ -171,8 +174,27 @@ pub(crate) enum AboutCommand {
 pub(crate) struct LoginArguments {
     /// The URL of the store.
     pub(crate) url: Option<String>,
-    /// The store in the user's home.
+    /// The URL of the store, as a flag.
     #[arg(long, short, conflicts_with = "url")]
+    pub(crate) cloud_url: Option<String>,
+    /// The store in the user's home.
+    #[arg(long, short, conflicts_with_all = ["url", "cloud_url"])]
+    pub(crate) local: bool,
+}
+
+/// The arguments of `logout`.
+#[derive(Args, Debug)]
+pub(crate) struct LogoutArguments {
+    /// The URL of the store; the selected one when left out.
+    pub(crate) url: Option<String>,
+    /// The URL of the store, as a flag.
+    #[arg(long, short, conflicts_with = "url")]
+    pub(crate) cloud_url: Option<String>,
+    /// All stores. One is selected at a time.
+    #[arg(long, conflicts_with_all = ["url", "cloud_url"])]
+    pub(crate) all: bool,
+    /// The store in the user's home.
+    #[arg(long, short, conflicts_with_all = ["url", "cloud_url", "all"])]
     pub(crate) local: bool,
 }
 

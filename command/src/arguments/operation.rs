@@ -239,6 +239,9 @@ pub(crate) struct RefreshArguments {
     /// Pairs of the URN of an interrupted creation and an id.
     #[arg(long)]
     pub(crate) import_pending_creates: Vec<String>,
+    /// Does not check the configuration against its declarations. A refresh checks none.
+    #[arg(long, hide = true)]
+    skip_config_validation: bool,
 }
 
 /// The arguments of `destroy`.

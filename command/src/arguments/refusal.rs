@@ -55,7 +55,8 @@ impl From<clap::Error> for Refusal {
             ErrorKind::UnknownArgument => Self::Error(format!("unexpected argument: {argument}")),
             ErrorKind::InvalidSubcommand => {
                 let name = context(ContextKind::InvalidSubcommand).unwrap_or_default();
-                Self::Error(format!("unknown command \"{name}\" for \"pulumi\""))
+                let parent = parent_command(&error);
+                Self::Error(format!("unknown command \"{name}\" for \"pulumi{parent}\""))
             }
             ErrorKind::MissingRequiredArgument if argument.starts_with("--") => {
                 let flag = argument.split_whitespace().next().unwrap_or_default();
@@ -78,6 +79,17 @@ impl From<clap::Error> for Refusal {
             }
         }
     }
+}
+
+/// Returns the path of the command that has not the subcommand, without the program: empty, or ` stack`.
+fn parent_command(error: &clap::Error) -> String {
+    let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else {
+        return String::new();
+    };
+    let usage = usage.to_string();
+    let words = usage.split_whitespace().skip_while(|word| *word == "Usage:").skip(1);
+    let names = words.take_while(|word| word.starts_with(char::is_alphabetic));
+    names.fold(String::new(), |path, name| path + " " + name)
 }
 
 #[cfg(test)]
@@ -105,7 +117,7 @@ mod tests {
             ("preview --remotely", "unknown flag: --remotely"),
             ("config cp", "required flag(s) \"dest\" not set"),
             ("stack ls -q", "unknown shorthand flag: 'q' in -q"),
-            ("stack shrink", "unknown command \"shrink\" for \"pulumi\""),
+            ("stack shrink", "unknown command \"shrink\" for \"pulumi stack\""),
             ("deploy", "unknown command \"deploy\" for \"pulumi\""),
         ] {
             assert_eq!(refused(line), text);

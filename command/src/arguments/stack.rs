@@ -51,8 +51,11 @@ pub(crate) enum StackCommand {
         #[command(flatten)]
         form: OutputForm,
         /// The stacks of all projects.
-        #[arg(long, short)]
+        #[arg(long, short, conflicts_with = "project")]
         all: bool,
+        /// The stacks of one project.
+        #[arg(long, short)]
+        project: Option<String>,
     },
     /// Removes a stack.
     Rm(StackRemove),
@@ -186,6 +189,9 @@ pub(crate) struct StackHistory {
     /// The number of rows of a page; all when 0.
     #[arg(long, default_value_t = 10, hide_default_value = true)]
     pub(crate) page_size: i64,
+    /// Prints times as they are, and not how long ago they were.
+    #[arg(long)]
+    pub(crate) full_dates: bool,
     /// The page, from 1 on.
     #[arg(long, default_value_t = 1, hide_default_value = true)]
     pub(crate) page: i64,

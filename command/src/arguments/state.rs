@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::{OutputForm, StackOption};
+use super::{OutputForm, StackOption, UnsupportedArguments};
 
 /// The subcommands of `state`.
 #[derive(Debug, Subcommand)]
@@ -38,6 +38,9 @@ pub(crate) enum StateCommand {
         #[command(flatten)]
         stack: StackOption,
     },
+    /// Moves resources from a snippet into the program; not supported.
+    #[command(hide = true)]
+    Promote(UnsupportedArguments),
     /// Moves a store to the layout with projects; not supported.
     Upgrade {
         /// Asks nothing.

@@ -49,12 +49,12 @@ pub(crate) async fn run(session: &Session<'_>, arguments: &ConfigArguments) -> R
         Some(ConfigCommand::Get(arguments)) => read::get(&target, arguments).await,
         Some(ConfigCommand::Set(arguments)) => write::set(&target, arguments).await,
         Some(ConfigCommand::SetAll(arguments)) => write::set_all(&target, arguments).await,
-        Some(ConfigCommand::Rm { key, path }) => {
+        Some(ConfigCommand::Rm { key, path, .. }) => {
             write::remove(&target, std::slice::from_ref(key), *path).await
         }
-        Some(ConfigCommand::RmAll { keys, path }) => write::remove(&target, keys, *path).await,
-        Some(ConfigCommand::Cp { key, path, dest }) => copy::copy(&target, key.as_deref(), *path, dest).await,
-        Some(ConfigCommand::Refresh { force }) => refresh::refresh(&target, *force).await,
+        Some(ConfigCommand::RmAll { keys, path, .. }) => write::remove(&target, keys, *path).await,
+        Some(ConfigCommand::Cp { key, path, dest, .. }) => copy::copy(&target, key.as_deref(), *path, dest).await,
+        Some(ConfigCommand::Refresh { force, .. }) => refresh::refresh(&target, *force).await,
         Some(ConfigCommand::Env(_)) => Ok(()),
     }
 }

@@ -33,6 +33,11 @@ pub(super) fn of_update(
     if let Some(name) = client.or(of_folder) {
         facts.insert("runtime.name".to_owned(), name.to_owned());
     }
+    let runtime = session.invocation.program_runtime.as_ref();
+    if let Some(runtime) = client.and(runtime) {
+        facts.insert("runtime.version".to_owned(), runtime.version.clone());
+        facts.insert("runtime.executable".to_owned(), runtime.executable.clone());
+    }
     facts
 }
 

@@ -76,7 +76,11 @@ pub(super) async fn history(session: &Session<'_>, arguments: &StackHistory) -> 
     }
     let now = session.engine.runtime().clock.now().as_second();
     for ((start, end), row) in &rows {
-        print(session, row, (*start, *end, now));
+        let updated = match arguments.full_dates {
+            true => row.start_time.clone(),
+            false => text::ago(now - start),
+        };
+        print(session, row, &updated, end - start);
     }
     Ok(())
 }
@@ -146,8 +150,8 @@ pub(crate) async fn newest_config(session: &Session<'_>, named: &NamedStack) -> 
     }
 }
 
-/// Prints a row for readers; the times are those of its begin and of its end, and now, in seconds.
-fn print(session: &Session<'_>, row: &Row, (start, end, now): (i64, i64, i64)) {
+/// Prints a row for readers, with the time of its begin and its seconds.
+fn print(session: &Session<'_>, row: &Row, updated: &str, seconds: i64) {
     let print = |line: String| session.invocation.print(line);
     print(format!("Version: {}", row.version));
     print(format!("UpdateKind: {}", row.kind));
@@ -166,9 +170,9 @@ fn print(session: &Session<'_>, row: &Row, (start, end, now): (i64, i64, i64)) {
         count("delete"),
         count("update"),
         count("same"),
-        text::ago(now - start),
+        updated,
         match row.end_time {
-            Some(_) => text::duration(end - start),
+            Some(_) => text::duration(seconds),
             None => "no end yet".to_owned(),
         }
     ));

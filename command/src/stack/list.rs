@@ -29,10 +29,10 @@ fn is_written(stack: &StackSummary) -> bool {
     stack.last_update.is_some() || stack.resource_count != Some(0)
 }
 
-/// Lists the stacks of the project, or of all projects.
-pub(super) async fn list(session: &Session<'_>, json: bool, all: bool) -> Result {
-    let project = match (all, session.found()) {
-        (true, _) => None,
+/// Lists the stacks of a project, by default that of the folder, or of all projects.
+pub(super) async fn list(session: &Session<'_>, json: bool, all: bool, project: Option<&str>) -> Result {
+    let project = match (all || project.is_some(), session.found()) {
+        (true, _) => project,
         (false, Some(found)) => Some(found.file.name.as_str()),
         (false, None) => {
             let missing = session

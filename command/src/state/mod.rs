@@ -44,6 +44,9 @@ pub(crate) async fn run(session: &Session<'_>, command: &StateCommand) -> Result
             "`state edit` is not supported: write the state into a file with `stack export --file`, edit that, and use \
              `stack import --file`",
         )),
+        StateCommand::Promote(_) => Err(Failure::new(
+            "`state promote` is not supported: this engine has no snippets, which only a service adds to a stack",
+        )),
         StateCommand::Upgrade { .. } => Err(Failure::new(
             "`state upgrade` is not supported: this engine reads no stores without projects",
         )),

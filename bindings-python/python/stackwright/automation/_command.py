@@ -5,7 +5,9 @@ from __future__ import annotations
 import atexit
 import errno
 import os
+import platform
 import re
+import sys
 import threading
 import weakref
 from collections.abc import Mapping
@@ -123,7 +125,8 @@ class Command(RunsInline, PulumiCommand):
         # With an engine, its own secrets encrypt.
         keys = describe_environment_keys(EnvironmentKeys(environment)) if self._engine is None else None
         events = on_event is not None
-        code = self._of_process().run(args, os.path.abspath(cwd), environment, stdin, write, program, events, keys)
+        runtime = None if program is None else (platform.python_version(), sys.executable)
+        code = self._of_process().run(args, os.path.abspath(cwd), environment, stdin, write, program, events, keys, runtime)
         result = CommandResult(stdout="\n".join(streams["stdout"]), stderr="\n".join(streams["stderr"]), code=code)
         if code != 0:
             # What the program has raised is the cause.

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any, Final
 
 from pulumi import automation as upstream
+from pulumi.automation._stack_settings import StackSettingsSecureConfigValue
 
+from .._stackwright import replace_settings, settings_document
 from ._command import Command, default_command
 
 __all__ = ["LocalWorkspace"]
+
+_TYPED: Final = frozenset({"secretsprovider", "encryptedkey", "encryptionsalt", "config"})
+"""The entries of a settings file that :class:`pulumi.automation.StackSettings` has."""
+
+_REST: Final = "_stackwright_rest"
+"""The attribute of settings with the other entries of their file."""
+
+
+def _config_value(value: Any) -> Any:
+    """Returns a value of the configuration as :class:`pulumi.automation.StackSettings` has it."""
+    is_secret = isinstance(value, dict) and value.keys() == {"secure"} and isinstance(value["secure"], str)
+    return StackSettingsSecureConfigValue(value["secure"]) if is_secret else value
 
 
 class LocalWorkspace(upstream.LocalWorkspace):
@@ -36,6 +51,26 @@ class LocalWorkspace(upstream.LocalWorkspace):
             stack_settings=stack_settings,
             pulumi_command=default_command() if pulumi_command is None else pulumi_command,
         )
+
+    def stack_settings(self, stack_name: str) -> upstream.StackSettings:
+        """Returns the settings of a stack, with every value of its configuration. :meth:`save_stack_settings` writes them, beside the entries
+        that the type does not have."""
+        document = settings_document(self.work_dir, stack_name)
+        if document is None:
+            raise FileNotFoundError(f"failed to find stack settings file in workdir: {self.work_dir}")
+        entries: dict[str, Any] = json.loads(document)
+        settings = upstream.StackSettings._deserialize({**entries, "config": None})
+        config: dict[str, Any] | None = entries.get("config")
+        settings.config = None if config is None else {key: _config_value(value) for key, value in config.items()}
+        rest = {name: value for name, value in entries.items() if name not in _TYPED}
+        setattr(settings, _REST, rest)
+        return settings
+
+    def save_stack_settings(self, stack_name: str, settings: upstream.StackSettings) -> None:
+        """Writes the settings of a stack, as a whole or not at all. Entries of the file that the type does not have, such as ``environment``,
+        stay; so do comments, and those entries of the file that the settings are from."""
+        document = {**getattr(settings, _REST, {}), **settings._serialize()}
+        replace_settings(self.work_dir, stack_name, json.dumps(document))
 
     def stack_outputs(self, stack_name: str) -> upstream.OutputMap:
         """Returns the outputs of a stack. One is secret when anything inside it is."""
