@@ -50,7 +50,11 @@ pub fn settings_document(folder: String, stack: String) -> Result<Option<String>
 /// Writes a document to the settings file of a stack.
 #[napi(catch_unwind)]
 pub fn replace_settings(folder: String, stack: String, document: String) -> Result<()> {
-    or_raise(stackwright_project::replace_settings(Path::new(&folder), &stack, &document))
+    or_raise(stackwright_project::replace_settings(
+        Path::new(&folder),
+        &stack,
+        &document,
+    ))
 }
 
 #[napi]

@@ -49,7 +49,10 @@ pub(crate) async fn whoami(
 
 /// Selects the store of states.
 pub(crate) fn login(components: &Components, invocation: &Invocation, arguments: &LoginArguments) -> Result {
-    let given = match (arguments.url.as_ref().or(arguments.cloud_url.as_ref()), arguments.local) {
+    let given = match (
+        arguments.url.as_ref().or(arguments.cloud_url.as_ref()),
+        arguments.local,
+    ) {
         (Some(url), _) => Some(url.as_str()),
         (None, true) => Some(HOME_STORE),
         (None, false) => invocation.variable("PULUMI_BACKEND_URL"),
@@ -76,7 +79,11 @@ pub(crate) fn login(components: &Components, invocation: &Invocation, arguments:
 pub(crate) fn logout(invocation: &Invocation, arguments: &LogoutArguments) -> Result {
     let home = Home::of(invocation)?;
     let local = arguments.local.then_some(HOME_STORE);
-    let named = arguments.url.as_deref().or(arguments.cloud_url.as_deref()).or(local);
+    let named = arguments
+        .url
+        .as_deref()
+        .or(arguments.cloud_url.as_deref())
+        .or(local);
     let selected = home.selected_store()?;
     if let Some(named) = named
         && selected.as_deref() != Some(&*expanded(invocation, named)?)

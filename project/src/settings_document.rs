@@ -37,8 +37,11 @@ pub fn settings_document(folder: &Path, stack: &str) -> Result<Option<String>> {
 /// [`ErrorKind::InvalidInput`] for a malformed file or document; [`ErrorKind::Unavailable`] for a file that cannot be written;
 /// [`ErrorKind::Conflict`] when other programs change it all the time.
 pub fn replace_settings(folder: &Path, stack: &str, document: &str) -> Result<()> {
-    let document: Map<String, Value> = serde_json::from_str(document)
-        .map_err(|error| Error::invalid(format!("the settings of the stack '{stack}' are no JSON object: {error}")))?;
+    let document: Map<String, Value> = serde_json::from_str(document).map_err(|error| {
+        Error::invalid(format!(
+            "the settings of the stack '{stack}' are no JSON object: {error}"
+        ))
+    })?;
     for _ in 0..MAX_ATTEMPTS {
         let file = read(folder, stack)?;
         let before = match &file.text {
@@ -148,7 +151,8 @@ mod tests {
     #[test]
     fn entries_without_a_type_stay_and_typed_ones_are_those_of_the_document() {
         let folder = folder(&format!("encryptionsalt: v1:old\n{FILE}"));
-        let change = json!({"config": {"shop:size": "8", "shop:tags": {"team": "payments"}}, "secretsprovider": null});
+        let change =
+            json!({"config": {"shop:size": "8", "shop:tags": {"team": "payments"}}, "secretsprovider": null});
         replace_settings(folder.path(), "dev", &change.to_string()).unwrap();
         let after = document(folder.path());
         assert_eq!(
@@ -167,7 +171,12 @@ mod tests {
     fn a_new_file_has_the_entries_of_the_document() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(settings_document(folder.path(), "dev").unwrap(), None);
-        replace_settings(folder.path(), "dev", r#"{"config": {"shop:size": "4"}, "environment": ["base"]}"#).unwrap();
+        replace_settings(
+            folder.path(),
+            "dev",
+            r#"{"config": {"shop:size": "4"}, "environment": ["base"]}"#,
+        )
+        .unwrap();
         assert_eq!(
             document(folder.path()),
             json!({"config": {"shop:size": "4"}, "environment": ["base"]})
@@ -179,6 +188,9 @@ mod tests {
         let folder = folder("config: [");
         let error = replace_settings(folder.path(), "dev", "{}").unwrap_err();
         assert!(error.message().contains("Pulumi.dev.yaml"), "{error}");
-        assert_eq!(fs::read_to_string(folder.path().join("Pulumi.dev.yaml")).unwrap(), "config: [");
+        assert_eq!(
+            fs::read_to_string(folder.path().join("Pulumi.dev.yaml")).unwrap(),
+            "config: ["
+        );
     }
 }

@@ -157,9 +157,6 @@ pub(crate) struct AboutArguments {
     pub(crate) form: OutputForm,
     #[command(flatten)]
     pub(crate) stack: StackOption,
-    /// Lists what the dependencies depend on. The document has no dependencies.
-    #[arg(long, short, hide = true)]
-    transitive: bool,
 }
 
 /// The subcommands of `about`.

@@ -65,7 +65,12 @@ impl From<clap::Error> for Refusal {
             }
             ErrorKind::ArgumentConflict => {
                 let other = context(ContextKind::PriorArg).unwrap_or_default();
-                Self::Error(format!("{argument} cannot be used together with {other}"))
+                let flag = |described: &str| described.split(['[', '=', ' ']).next().map(str::to_owned);
+                let (flag, other) = (
+                    flag(&argument).unwrap_or_default(),
+                    flag(&other).unwrap_or_default(),
+                );
+                Self::Error(format!("{flag} cannot be used together with {other}"))
             }
             _ => {
                 let text = error.render().to_string();
@@ -87,7 +92,10 @@ fn parent_command(error: &clap::Error) -> String {
         return String::new();
     };
     let usage = usage.to_string();
-    let words = usage.split_whitespace().skip_while(|word| *word == "Usage:").skip(1);
+    let words = usage
+        .split_whitespace()
+        .skip_while(|word| *word == "Usage:")
+        .skip(1);
     let names = words.take_while(|word| word.starts_with(char::is_alphabetic));
     names.fold(String::new(), |path, name| path + " " + name)
 }

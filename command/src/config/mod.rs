@@ -53,7 +53,9 @@ pub(crate) async fn run(session: &Session<'_>, arguments: &ConfigArguments) -> R
             write::remove(&target, std::slice::from_ref(key), *path).await
         }
         Some(ConfigCommand::RmAll { keys, path, .. }) => write::remove(&target, keys, *path).await,
-        Some(ConfigCommand::Cp { key, path, dest, .. }) => copy::copy(&target, key.as_deref(), *path, dest).await,
+        Some(ConfigCommand::Cp { key, path, dest, .. }) => {
+            copy::copy(&target, key.as_deref(), *path, dest).await
+        }
         Some(ConfigCommand::Refresh { force, .. }) => refresh::refresh(&target, *force).await,
         Some(ConfigCommand::Env(_)) => Ok(()),
     }

@@ -134,7 +134,11 @@ pub(super) fn write_code(
         let path = invocation.path(file);
         let written = match generated_code(session, arguments, result) {
             Some(code) => fs::write(path, code),
-            None => fs::OpenOptions::new().append(true).create(true).open(path).map(drop),
+            None => fs::OpenOptions::new()
+                .append(true)
+                .create(true)
+                .open(path)
+                .map(drop),
         };
         return written.map_err(|error| Failure::new(format!("open {file}: {}", text::reason(&error))));
     }

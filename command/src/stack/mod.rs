@@ -38,7 +38,9 @@ pub(crate) async fn run(session: &Session<'_>, arguments: &StackArguments) -> Re
             let name = name.as_deref().or(stack.stack.as_deref());
             select::select(session, name, *create, secrets_provider.as_deref()).await
         }
-        StackCommand::Ls { form, all, project } => list::list(session, form.is_json(), *all, project.as_deref()).await,
+        StackCommand::Ls { form, all, project } => {
+            list::list(session, form.is_json(), *all, project.as_deref()).await
+        }
         StackCommand::Rm(arguments) => remove::remove(session, arguments).await,
         StackCommand::Output(arguments) => output::output(session, arguments).await,
         StackCommand::History(arguments) => history::history(session, arguments).await,
