@@ -496,6 +496,9 @@ export interface ProviderEntry {
 /** The names of provider methods: a provider's `methods` has bit N set when it has the Nth. */
 export declare function providerMethods(): Array<string>
 
+/** Writes a document to the settings file of a stack. */
+export declare function replaceSettings(folder: string, stack: string, document: string): void
+
 /** Returns the resources after an operation, as the member `resources`; of a preview, those that there would be. */
 export declare function resourcesAfter(bridge: Bridge, operation: Operation): Record<string, unknown>
 
@@ -519,6 +522,9 @@ export interface SecretsEntry {
   /** The URL of a key service; the object then has functions for data keys. */
   url?: string
 }
+
+/** Returns the settings file of a stack as JSON, or `null` without such a file. */
+export declare function settingsDocument(folder: string, stack: string): string | null
 
 /** The components of a stack, beside the settings that are data. */
 export interface StackEntry {

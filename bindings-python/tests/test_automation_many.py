@@ -39,23 +39,22 @@ pulumi.export("variable", os.environ["SHOP_MARK"])
 """
 
 
-async def program() -> None:
+def program() -> None:
     """The same program as that of the folders, without its variable: the variables of inline programs are those of the process."""
     config = pulumi.Config()
     mark = config.require("mark")
     thing = pulumi.CustomResource("mem:index:Thing", f"thing-{mark}", {"size": config.require_int("size")})
-    # Other programs run before the rest of this one.
-    await asyncio.sleep(0)
-    pulumi.log.info(f"the program {mark}")
-    pulumi.export("stack", pulumi.get_stack())
-    pulumi.export("mark", config.require("mark"))
+
+    async def later() -> str:
+        # Other programs run before the rest of this one.
+        await asyncio.sleep(0)
+        pulumi.log.info(f"the program {pulumi.Config().require('mark')}")
+        return pulumi.get_stack()
+
+    pulumi.export("stack", pulumi.Output.from_input(later()))
+    pulumi.export("mark", mark)
     pulumi.export("secret", config.require_secret("secret"))
     pulumi.export("urn", thing.urn)
-
-
-def inline() -> None:
-    """Runs the program as users write it who need a coroutine in it."""
-    pulumi.Output.from_input(program())
 
 
 def marks(text: str) -> set[str]:
@@ -66,7 +65,7 @@ def opened(root: Path, command: auto.Command, number: int) -> auto.Stack:
     variables = {"PULUMI_HOME": str(root / "home"), "SHOP_MARK": f"m{number}x"}
     opts = auto.LocalWorkspaceOptions(pulumi_command=command, env_vars=variables)
     if number % EVERY:
-        return auto.create_or_select_stack(f"dev-{number}", project_name="shop", program=inline, opts=opts)
+        return auto.create_or_select_stack(f"dev-{number}", project_name="shop", program=program, opts=opts)
     place = root / f"project-{number}"
     place.mkdir()
     options = f"  options:\n    virtualenv: {sys.prefix}\n"
@@ -83,7 +82,7 @@ def deployed(stack: auto.Stack, number: int) -> dict[str, Any]:
     events: list[auto.EngineEvent] = []
     up = stack.up(on_output=output.append, on_event=events.append)
     resources = (stack.export_stack().deployment or {})["resources"]
-    logged = json.dumps([event.as_json() for event in events], default=str)
+    logged = json.dumps(events, default=lambda found: getattr(found, "__dict__", str(found)))
     messages = [event.diagnostic_event.message.strip() for event in events if event.diagnostic_event]
     return {
         "result": up.summary.result,
