@@ -104,10 +104,10 @@ node: node_modules/.package-lock.json
 npm-package: node
 	$(PYTHON) distribution/build npm --profile $(PROFILE) --out build/npm
 
-# One test hosts a component in Python.
-test-node: node $(VENV)/.complete go-plugins
+# One test hosts a component in Python; the scripts of the Automation API run from the packages.
+test-node: npm-package $(VENV)/.complete go-plugins
 	npm run --silent test:types
-	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python STACKWRIGHT_TEST_MOTO=$(VENV)/bin/python npm test
+	STACKWRIGHT_TEST_PACKAGES=build/npm STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python STACKWRIGHT_TEST_MOTO=$(VENV)/bin/python npm test
 
 # The ends of the supported ranges: the oldest and the newest SDK for Python, each in a folder of its own, and the newest for Node, on Node 22;
 # node_modules has the oldest one for Node.
