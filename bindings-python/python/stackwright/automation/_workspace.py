@@ -59,7 +59,9 @@ class LocalWorkspace(upstream.LocalWorkspace):
         if document is None:
             raise FileNotFoundError(f"failed to find stack settings file in workdir: {self.work_dir}")
         entries: dict[str, Any] = json.loads(document)
-        settings = upstream.StackSettings._deserialize({**entries, "config": None})
+        settings = upstream.StackSettings(
+            entries.get("secretsprovider"), entries.get("encryptedkey"), entries.get("encryptionsalt")
+        )
         config: dict[str, Any] | None = entries.get("config")
         settings.config = None if config is None else {key: _config_value(value) for key, value in config.items()}
         rest = {name: value for name, value in entries.items() if name not in _TYPED}
@@ -69,7 +71,8 @@ class LocalWorkspace(upstream.LocalWorkspace):
     def save_stack_settings(self, stack_name: str, settings: upstream.StackSettings) -> None:
         """Writes the settings of a stack, as a whole or not at all. Entries of the file that the type does not have, such as ``environment``,
         stay; so do comments, and those entries of the file that the settings are from."""
-        document = {**getattr(settings, _REST, {}), **settings._serialize()}
+        written: dict[str, Any] = settings._serialize()  # type: ignore[no-untyped-call]
+        document = {**getattr(settings, _REST, {}), **written}
         replace_settings(self.work_dir, stack_name, json.dumps(document))
 
     def stack_outputs(self, stack_name: str) -> upstream.OutputMap:
