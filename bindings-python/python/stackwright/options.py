@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, TypedDict, Union
+from typing import Any, Final, Literal, TypedDict, Union
 
 from ._record import record
 from .host import KeyService, Secrets
@@ -433,3 +433,12 @@ class StackSettings(TypedDict, total=False):
     runtime_options: Mapping[str, Any] | None
     secrets: Secrets | KeyService | None
     tags: Mapping[str, str] | None
+
+
+SECRET_SETTINGS: Final = (
+    "deployment",
+    "passphrase",
+    "program_environment",
+    "reference_passphrases",
+)
+"""The settings of a stack that can hold secret values as plain data, beside its configuration."""
