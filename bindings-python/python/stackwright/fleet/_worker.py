@@ -74,10 +74,11 @@ def worker_name() -> str:
 
 
 def run_stack(task: StackTask) -> TaskEnd:
-    """Runs one stack, in a worker. What fails, fails in the report: an exception of this function is none of the stack."""
-    from ..sync import _background
+    """Runs one stack, in a worker. What fails, fails in the report: an exception of this function is none of the stack. An interrupt, as Ray
+    sends one to a task that it cancels, does not end the wait: the operation goes on, and its worker is not free."""
+    from ..sync import _background, _uninterrupted
 
-    return _background.run(_run(task))
+    return _uninterrupted(_background.submit(_run(task)), lambda: None)
 
 
 def read_references(specs: Sequence[StackSpec], max_calls_per_plugin: int) -> list[list[str] | str]:
@@ -291,10 +292,15 @@ async def _guarded(what: str, work: Callable[[], Any], is_of_the_host: bool = Fa
 
 
 def _text_of(error: BaseException, what: str) -> str:
-    """Names the class and the place of an error, without its text."""
-    place = ""
+    """Names the class and the place of an error, without its text: the last line of the host's own package on the way to it."""
+    place = package = ""
     trace = error.__traceback__
     while trace is not None:
-        place = f" at {trace.tb_frame.f_globals.get('__name__', '?')}:{trace.tb_lineno}"
+        module = str(trace.tb_frame.f_globals.get("__name__", ""))
+        root = module.partition(".")[0]
+        if not package and root not in ("stackwright", "importlib"):
+            package = root
+        if package and root == package:
+            place = f" at {module}:{trace.tb_lineno}"
         trace = trace.tb_next
     return f"{what} raised {type(error).__module__}.{type(error).__qualname__}{place} in the worker {worker_name()}"
