@@ -361,10 +361,11 @@ class Mute:
 
 @on_loop
 async def test_a_set_is_cancelled_while_its_references_are_read(threads: concurrent.futures.Executor, folder: Path, store: str) -> None:
+    executor = Mute(threads, "read_references")
     for run in (fleet.up_all, fleet.destroy_all):
-        executor = Mute(threads, "read_references")
+        executor.calls.clear()
         operation = run(executor, [spec("a", folder, store), spec("b", folder, store, depends_on=["shop/a"])])
-        await until(lambda executor=executor: executor.calls, "the reading")
+        await until(lambda: executor.calls, "the reading")
         operation.cancel()
         report = await ended(operation)
         assert report.outcome == "canceled" and report.skipped == ("shop/a", "shop/b") and not report.warnings

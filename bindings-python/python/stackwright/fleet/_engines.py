@@ -20,6 +20,8 @@ _MAX_IDLE: Final = 8
 _MAX_DEPTH: Final = 32
 """How deep objects are compared. Deeper ones count as equal only when they are the same."""
 
+_PLAIN_OBJECT: Final[Any] = object
+
 _PLAIN: Final = (str, bytes, int, float, complex, bool, type(None))
 
 
@@ -123,7 +125,7 @@ def _described(value: Any, path: tuple[int, ...]) -> Any:
     if len(path) >= _MAX_DEPTH:
         return _Same(value)
     path = (*path, id(value))
-    kind = type(value)
+    kind: Any = type(value)
     if kind in (dict, types.MappingProxyType):
         return (dict, frozenset((_described(key, path), _described(item, path)) for key, item in value.items()))
     if kind in (list, tuple):
@@ -139,7 +141,7 @@ def _described(value: Any, path: tuple[int, ...]) -> Any:
         return (kind, _Same(value.__func__), _described(value.__self__, path))
     if isinstance(value, (type, types.ModuleType)):
         return _Same(value)
-    if kind.__eq__ is not object.__eq__ and kind.__hash__ is not None:
+    if kind.__eq__ is not _PLAIN_OBJECT.__eq__ and kind.__hash__ is not None:
         try:
             hash(value)
         except TypeError:
@@ -160,11 +162,10 @@ def _is_filled(cell: types.CellType) -> bool:
 
 def _state(value: Any) -> tuple[Any] | None:
     """Returns the attributes of an object that has nothing else; ``None`` for others, such as locks and connections."""
-    kind = type(value)
-    if kind.__reduce_ex__ is not object.__reduce_ex__ or kind.__reduce__ is not object.__reduce__:
-        return None
-    if getattr(kind, "__getstate__", None) is not getattr(object, "__getstate__", None):
-        return None
+    kind: Any = type(value)
+    for method in ("__reduce_ex__", "__reduce__", "__getstate__"):
+        if getattr(kind, method, None) is not getattr(object, method, None):
+            return None
     try:
         reduced = object.__reduce_ex__(value, 2)
     except Exception:
