@@ -125,9 +125,10 @@ class OperationOptions(TypedDict, total=False):
       recorded result is returned, without steps, and another kind of operation with that id is refused. One with the
       id of an operation that still runs waits for its end first. Where nothing shows whether that one still runs (the
       store has no leases, and only a lock file names its process, of another host or before a restart of this one),
-      it waits for ``wait_for_lock``, a minute when left out, and fails with ``conflict`` then: ``break_lock`` frees
-      such a stack. So an operation whose answer was lost can be requested again, from any host. Operations of a set,
-      or with the id itself, end when that is cancelled in the store. A preview has no record, and runs each time.
+      it waits for ``wait_for_lock``, a minute when left out, and fails with ``conflict`` then: the error states what
+      frees the stack. So an operation whose answer was lost can be requested again, from any host. Operations of a
+      set, or with the id itself, end when that is cancelled in the store. A preview has no record, and runs each
+      time.
     - ``show_secrets`` (bool): Keeps secret values in the inputs and outputs of events: as secrets whose
       ``ciphertext`` is the base64 of their JSON text, as the ``b64`` secrets manager has them. Left out, they are
       ``[secret]``.

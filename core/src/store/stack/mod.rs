@@ -404,10 +404,7 @@ impl StackStorage {
 
     /// Locks the stack against this engine, also with an interrupted move of resources or an interrupted renaming. Where it is taken over
     /// from another holder, that one's checkpoints can no longer be written.
-    async fn reserve(
-        &self,
-        purpose: Option<LockPurpose<'_>>,
-    ) -> std::result::Result<ReservedLock, Refused> {
+    async fn reserve(&self, purpose: Option<LockPurpose<'_>>) -> std::result::Result<ReservedLock, Refused> {
         let lock = ReservedLock::take(&self.store, &self.name, &self.facts, &self.runtime, purpose).await?;
         if lock.is_unfenced() {
             self.fence().await?;

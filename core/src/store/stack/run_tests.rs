@@ -72,7 +72,10 @@ async fn died_holding(stack: &StackStorage, run: &str) {
 
 #[tokio::test]
 async fn a_run_of_which_only_the_lock_file_of_another_host_is_left_is_waited_for_within_a_limit() {
-    for (limit, waited) in [(Duration::ZERO, UNSEEN_RUN_WAIT), (Duration::from_secs(5), Duration::from_secs(5))] {
+    for (limit, waited) in [
+        (Duration::ZERO, UNSEEN_RUN_WAIT),
+        (Duration::from_secs(5), Duration::from_secs(5)),
+    ] {
         let runtime = in_virtual_time();
         let store = memory(&runtime);
         died_holding(&on("there", &store, &runtime), RUN).await;
@@ -83,7 +86,10 @@ async fn a_run_of_which_only_the_lock_file_of_another_host_is_left_is_waited_for
         assert_eq!(error.kind(), ErrorKind::Conflict);
         let hints = error.hints().join("\n");
         assert!(hints.contains("process 7 of ann@there"), "{hints}");
-        assert!(hints.contains("`break_lock` with its user@host:process"), "{hints}");
+        assert!(
+            hints.contains("`break_lock` with its user@host:process"),
+            "{hints}"
+        );
         // The lock was not taken from it. Another run does not wait at all.
         assert_eq!(store.list(&here.name().locks()).await.unwrap().len(), 1);
         let begin = runtime.clock.elapsed();
@@ -103,7 +109,10 @@ async fn a_run_that_holds_the_lock_of_the_store_is_waited_for_until_it_ends() {
     let runtime = in_virtual_time();
     let store = memory(&runtime);
     let there = on("there", &store, &runtime);
-    let held = there.lock_within(purpose(RUN), Duration::ZERO, |_| {}).await.unwrap();
+    let held = there
+        .lock_within(purpose(RUN), Duration::ZERO, |_| {})
+        .await
+        .unwrap();
     let here = on("here", &store, &runtime);
     let mut waiting = std::pin::pin!(here.lock_within(purpose(RUN), Duration::from_secs(5), |_| {}));
     let hour = runtime.clock.wait(Duration::from_secs(3600));
@@ -167,7 +176,10 @@ async fn a_stack_whose_holder_ends_after_the_conflict_is_locked() {
     let runtime = in_virtual_time();
     let inner = memory(&runtime);
     let there = on("there", &inner, &runtime);
-    let held = there.lock_within(purpose(RUN), Duration::ZERO, |_| {}).await.unwrap();
+    let held = there
+        .lock_within(purpose(RUN), Duration::ZERO, |_| {})
+        .await
+        .unwrap();
     let ending = Arc::new(Ending {
         inner,
         held: Some(held).into(),
@@ -178,7 +190,10 @@ async fn a_stack_whose_holder_ends_after_the_conflict_is_locked() {
     let store: Arc<dyn Store> = Arc::clone(&ending) as _;
     let here = on("here", &store, &runtime);
     let begin = runtime.clock.elapsed();
-    let lock = here.lock_within(purpose(RUN), Duration::ZERO, |_| {}).await.unwrap();
+    let lock = here
+        .lock_within(purpose(RUN), Duration::ZERO, |_| {})
+        .await
+        .unwrap();
     assert!(ending.lists.load(SeqCst) > 2 && ending.held.lock().unwrap().is_none());
     assert_eq!(runtime.clock.elapsed(), begin, "it is free at once");
     lock.release().await.unwrap();
