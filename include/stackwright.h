@@ -987,20 +987,93 @@ typedef struct sw_engine_options_t {
   /**
    * JSON: an object with these members, of which only the store is required.
    *
-   * @members EngineSettings
+   * - `allowUnfenced` (boolean): Allows a bucket whose server ignores the conditions of writes, which is refused
+   *   otherwise: nothing keeps two hosts from changing a stack at once then.
+   * - `baseDirectory` (string): The folder against which relative folders of the store are resolved; the working
+   *   directory when left out.
+   * - `credentials` (StoreCredentials): The credentials of a bucket or a database. Those that end come from a
+   *   callback of the host instead.
+   * - `encryptStore` (boolean): Encrypts the whole store with the secrets manager of the engine: states with all
+   *   their values, histories, journals and backups, not only secrets. Names, sizes and times stay visible, and so do
+   *   lock files. The store must be new, or have been encrypted from its beginning; it is opened with that manager
+   *   only, and the reference engine's command refuses it.
+   * - `lease` (number): How long the lease of a stack lasts that its holder does not renew, in seconds; 30 when left
+   *   out. Another host takes the stack over after this time. Folders have locks that end with their process instead.
+   * - `maxCallsPerPlugin` (integer): How many steps, checks and diffs of each package's providers run at a time, in
+   *   all operations of the engine together; 0 has no limit beside that of each operation. A set of stacks with a
+   *   limit of its own has that instead.
+   * - `nestedSecrets` (boolean): Keeps secrets at any depth; true when left out. An input or output is then secret
+   *   when it is at or below the path of a secret input, also where its provider returns it without the mark. With
+   *   false, outputs are marked by the names of secret inputs at the top level only, as in the reference engine.
+   * - `passphrase` (string): Encrypts the secrets of the engine's stacks. Left out, secrets are encoded, not
+   *   encrypted, and the reference engine's command opens a stack only while it has no secret.
+   * - `plugins` (Plugins): Where plugins are searched, and which processes are kept.
+   * - `secrets` (SecretsSettings): The name and data that states record for the host's own encryption, where the host
+   *   passes one; or the URL of a key service, where the host passes functions that wrap data keys.
+   * - `store` (string): The location of the states: `file:///absolute/folder`, `file://./relative/folder`
+   *   (`file://relative/folder` is the same: there is no host in it), `memory://`, a bucket (`s3://`, `gs://`,
+   *   `azblob://`) or a database (`postgres://`). Where the host passes a store of its own, the name of that in
+   *   messages.
+   * - `trustedPeers` (array of integer): User ids whose processes are accepted at the other end of connections on
+   *   loopback, beside those of the own user and of root: for providers and policy packs that run as another user.
    *
    * Members of `plugins`:
    *
-   * @members Plugins
+   * - `cache` (string): A folder of installed plugins, each in its own `<kind>-<name>-v<version>`; searched last.
+   * - `callTimeouts` (object of number): How long one call of a provider may take, in seconds, by the name of its
+   *   package or plugin; providers of the host included. A call that takes longer fails with an error that names it,
+   *   and what it was to create or change stays among the pending operations. A longer timeout of the resource
+   *   (`customTimeouts`), with 30 seconds more, takes precedence. Components that it constructs and methods may wait
+   *   for other resources, those that they register for instance: for these calls the time does not count in which
+   *   the operation works on such. Left out, calls take as long as they take.
+   * - `commands` (object of array of string or object): Commands that start plugins without an executable of their
+   *   own, by name. In Python and Node the command that serves the dynamic providers of the SDK is preset.
+   * - `directories` (array of string): Folders that hold executables of plugins; searched first, in this order.
+   * - `download` (boolean): Downloads plugins that are not found into `cache`: from the address of their package,
+   *   else from `server`. Only plugins whose version is known are downloaded. Archives are verified where the package
+   *   states their checksums.
+   * - `fromEnvironment` (boolean): Searches what the environment of this process names, where `path` and `cache` are
+   *   left out: the folders of `PATH`, unless `PULUMI_IGNORE_AMBIENT_PLUGINS` is true, and the plugins that the
+   *   reference engine has installed, in `plugins` of `PULUMI_HOME` or else of `~/.pulumi`. It is read once, when the
+   *   engine is made.
+   * - `ignoreVersions` (boolean): Uses the newest version in the cache, regardless of the required one. Otherwise the
+   *   required one is used, else the newest that is compatible with it: a later one of the same major version or,
+   *   below 1.0, of the same minor one.
+   * - `path` (string): A list of folders in the form of the variable `PATH`, searched next.
+   * - `poolAgeLimit` (number): How long after its start a process is used again at most, in seconds; 300 when left
+   *   out.
+   * - `poolCapacity` (integer): How many processes are kept for the next operation at most, 16 when left out; 0 ends
+   *   each process with its operation. Processes of scripts, and of `commands` that run files or modules, are never
+   *   kept.
+   * - `poolIdleLimit` (number): How long an unused process is kept, in seconds; 60 when left out.
+   * - `server` (string): Where plugins are downloaded from whose package has no address: a server in the reference
+   *   engine's layout, `<server>/pulumi-<kind>-<name>-v<version>-<os>-<arch>.tar.gz`.
+   * - `waitsForRegistrations` (array of string): Names of plugins whose calls may wait for later registrations, so
+   *   that the option `parallel` is no strict limit for them.
    *
    * Members of `credentials`:
    *
-   * @members StoreCredentials
+   * - `accessKeyId` (string): The id of an access key of AWS, for `s3://`.
+   * - `accountKey` (string): The key of a storage account, base64, for `azblob://`.
+   * - `expires` (string): The time at which the credentials of a callback end, RFC 3339. They are requested again one
+   *   minute before; without it, one minute after they were returned.
+   * - `fromEnvironment` (boolean): Uses the variables of this process's environment, and what they refer to, as the
+   *   command does. They are read once, when the engine is made. Not from a callback.
+   * - `password` (string): A password, for `postgres://`.
+   * - `sasToken` (string): A shared access signature as a query string, for `azblob://`.
+   * - `secretAccessKey` (string): The secret access key of the same.
+   * - `serviceAccount` (any JSON): The key file of a Google service account, for `gs://`: its content as a string or
+   *   an object. Not from a callback.
+   * - `sessionToken` (string): The session token of temporary keys.
+   * - `token` (string): An OAuth token, for `gs://` and `azblob://`.
    *
    * Members of `secrets`, for a host's table with `encrypt` and `decrypt`, or with `wrap_key` and `unwrap_key`. Data of other
    * secrets providers is decrypted as without them:
    *
-   * @members SecretsSettings
+   * - `kind` (string): The name of the encryption in deployments; `host` when left out.
+   * - `state` (any JSON): Data that states keep beside the name for later readers; never a key.
+   * - `url` (string): The URL of a key (`awskms://alias/shop`). The host's functions then wrap and unwrap data keys
+   *   with it, and the engine encrypts.
    */
   struct sw_bytes_view_t settings;
   /**
@@ -1108,130 +1181,82 @@ const char *sw_status_name(int32_t status);
 
 /**
  * Returns a view of a NUL-terminated text; an empty one for null. The text must outlive the view.
- *
- * # Safety
- * `text` must be null or point to a NUL-terminated text.
  */
 struct sw_bytes_view_t sw_text(const char *text);
 
 /**
  * Returns the first byte; a NUL follows the last one. Null for null. Valid until `sw_bytes_free`.
- *
- * # Safety
- * `bytes` must be null or a live object of this library.
  */
 const char *sw_bytes_data(const struct sw_bytes_t *bytes);
 
 /**
  * Returns the number of bytes, without the NUL that follows; 0 for null.
- *
- * # Safety
- * `bytes` must be null or a live object of this library.
  */
 size_t sw_bytes_length(const struct sw_bytes_t *bytes);
 
 /**
  * Returns a view of owned bytes; an empty one for null. Valid until `sw_bytes_free`.
- *
- * # Safety
- * `bytes` must be null or a live object of this library.
  */
 struct sw_bytes_view_t sw_bytes_view(const struct sw_bytes_t *bytes);
 
 /**
  * Frees bytes; nothing happens for null.
- *
- * # Safety
- * `bytes` must be null or a live object of this library.
  */
 void sw_bytes_free(struct sw_bytes_t *bytes);
 
 /**
  * Returns the kind of the error; `SW_STATUS_OK` for null.
- *
- * # Safety
- * `error` must be null or a live object of this library.
  */
 sw_status_t sw_error_kind(const struct sw_error_t *error);
 
 /**
  * Returns the name of the kind, `invalid_input` for instance. The text is static.
- *
- * # Safety
- * `error` must be null or a live object of this library.
  */
 const char *sw_error_kind_name(const struct sw_error_t *error);
 
 /**
  * Returns the message; null for null.
- *
- * # Safety
- * `error` must be null or a live object of this library.
  */
 const char *sw_error_message(const struct sw_error_t *error);
 
 /**
  * Returns the message of the reference engine for such an error, for tools that match on it. It begins with `BAIL: `
  * when the diagnostics contain the reason. Null for null.
- *
- * # Safety
- * `error` must be null or a live object of this library.
  */
 const char *sw_error_reference_message(const struct sw_error_t *error);
 
 /**
  * Returns the configuration key, as `namespace:name`, whose value caused the error; null when there is none.
- *
- * # Safety
- * `error` must be null or a live object of this library.
  */
 const char *sw_error_config_key(const struct sw_error_t *error);
 
 /**
  * Returns the URN of the resource whose step failed; null when there is none.
- *
- * # Safety
- * `error` must be null or a live object of this library.
  */
 const char *sw_error_urn(const struct sw_error_t *error);
 
 /**
  * Returns the provider that reported the error; null when there is none.
- *
- * # Safety
- * `error` must be null or a live object of this library.
  */
 const char *sw_error_provider(const struct sw_error_t *error);
 
 /**
  * Returns the phase that failed, `create` for instance; null when it is unknown.
- *
- * # Safety
- * `error` must be null or a live object of this library.
  */
 const char *sw_error_phase(const struct sw_error_t *error);
 
 /**
  * Returns the number of hints; 0 for null.
- *
- * # Safety
- * `error` must be null or a live object of this library.
  */
 size_t sw_error_hint_count(const struct sw_error_t *error);
 
 /**
  * Returns the hint at `index`; null when there is none.
- *
- * # Safety
- * `error` must be null or a live object of this library.
  */
 const char *sw_error_hint(const struct sw_error_t *error, size_t index);
 
 /**
  * Frees an error; nothing happens for null.
- *
- * # Safety
- * `error` must be null or a live object of this library.
  */
 void sw_error_free(struct sw_error_t *error);
 
@@ -1240,9 +1265,6 @@ void sw_error_free(struct sw_error_t *error);
  * document), unchanged; null when there is no such value.
  *
  * Returns `SW_STATUS_INVALID_INPUT` for a document that is not JSON and a pointer that does not begin with a slash.
- *
- * # Safety
- * `document` and `pointer` must be readable, `value` writable, `error` null or writable.
  */
 sw_status_t sw_json_get(struct sw_bytes_view_t document,
                         struct sw_bytes_view_t pointer,
@@ -1254,9 +1276,6 @@ sw_status_t sw_json_get(struct sw_bytes_view_t document,
  * and for a JSON null.
  *
  * Returns `SW_STATUS_INVALID_INPUT` for a value of another type.
- *
- * # Safety
- * `document` and `pointer` must be readable, `text` writable, `error` null or writable.
  */
 sw_status_t sw_json_text(struct sw_bytes_view_t document,
                          struct sw_bytes_view_t pointer,
@@ -1265,17 +1284,11 @@ sw_status_t sw_json_text(struct sw_bytes_view_t document,
 
 /**
  * Quotes a UTF-8 text as a JSON string.
- *
- * # Safety
- * `text` must be readable, `json` writable, `error` null or writable.
  */
 sw_status_t sw_json_quote(struct sw_bytes_view_t text, struct sw_bytes_t **json, struct sw_error_t **error);
 
 /**
  * Creates a runtime; `options` may be null.
- *
- * # Safety
- * `options` must be null or readable, `runtime` writable, `error` null or writable.
  */
 sw_status_t sw_runtime_new(const struct sw_runtime_options_t *options,
                            struct sw_runtime_t **runtime,
@@ -1290,28 +1303,28 @@ sw_status_t sw_runtime_new(const struct sw_runtime_options_t *options,
  *
  * Returns `SW_STATUS_MISUSE` without freeing when called from a callback, a program or a provider's function. Null is
  * ignored.
- *
- * # Safety
- * `runtime` must be null or a live object of `sw_runtime_new`.
  */
 sw_status_t sw_runtime_free(struct sw_runtime_t *runtime);
 
 /**
  * Returns the facts of a run as JSON, which lives as long as the context; null for null. Its members:
  *
- * @members RunInfo
- *
- * # Safety
- * `context` must be null or alive.
+ * - `config` (object of string): The configuration by `namespace:name`. Structured values are JSON texts; secret ones
+ *   are readable.
+ * - `configSecretKeys` (array of string): The names of configuration values that are secret.
+ * - `dryRun` (boolean): True during a preview.
+ * - `organization` (string): The organization.
+ * - `parallel` (integer): How many steps run at a time.
+ * - `project` (string): The project.
+ * - `rootDirectory` (string): The folder of the project, to which relative paths refer.
+ * - `rootStack` (string): The URN of the stack itself.
+ * - `stack` (string): The stack, without its project.
  */
 const char *sw_context_info(const struct sw_context_t *context);
 
 /**
  * Returns whether the run has ended before the program, or the call of a component or method was cancelled; the code
  * should then end soon. True for null.
- *
- * # Safety
- * `context` must be null or alive.
  */
 bool sw_context_is_ended(const struct sw_context_t *context);
 
@@ -1321,9 +1334,6 @@ bool sw_context_is_ended(const struct sw_context_t *context);
  *
  * For the code of a component or method, it is called when the run ends or the call is cancelled before its completion
  * (with `SW_STATUS_CANCELLED`), or else after the completion and the last callback (with `SW_STATUS_OK`).
- *
- * # Safety
- * `context` must be null or alive, `error` null or writable.
  */
 sw_status_t sw_context_ended_async(const struct sw_context_t *context,
                                    sw_callback_t callback,
@@ -1333,9 +1343,6 @@ sw_status_t sw_context_ended_async(const struct sw_context_t *context,
 /**
  * Sets the message with which the run fails when the program returns, also with `SW_STATUS_OK`. Invalid UTF-8 is
  * replaced by U+FFFD. The code of a component or method fails with it when its call is completed with success.
- *
- * # Safety
- * `context` must be null or alive, `message` readable, `error` null or writable.
  */
 sw_status_t sw_context_fail(const struct sw_context_t *context,
                             struct sw_bytes_view_t message,
@@ -1345,13 +1352,24 @@ sw_status_t sw_context_fail(const struct sw_context_t *context,
  * Calls a function of a package and waits for its result, a JSON object. `invoke` is JSON: an object with `token` and any of these
  * members.
  *
- * @members InvokeOptions
+ * - `arguments` (object of any JSON): The arguments.
+ * - `dependsOn` (string or array of string): Resources that must exist before the call: one or several, each itself
+ *   or its URN; an output stands for the resources that it comes from. While one of them is only planned, the result
+ *   is unknown.
+ * - `inTransform` (boolean): Whether a transform of functions makes the call, which is not transformed then: that
+ *   transform would wait for itself.
+ * - `package` (PackageSource): The plugin that serves the package, where that is not the one of its name: with a
+ *   parameter, or with an extension.
+ * - `parent` (string): The resource, or its URN, whose provider is called when no other is named.
+ * - `pluginDownloadURL` (string): The address from which the plugin of the package can be downloaded, for the
+ *   resolver and the installer.
+ * - `provider` (string): The provider resource that is called, or its reference, `<urn>::<id>`. Left out, it is that
+ *   of the parent, or else the default provider of the package.
+ * - `token` (string): The function, as `package:module:member`.
+ * - `version` (string): The version of the package.
  *
  * The function is not called while a resource of `dependsOn`, or one that an output value in the arguments depends on, is only planned. The
  * result is the text of an unknown value then, which can be passed on as an input.
- *
- * # Safety
- * `context` must be null or alive, `invoke` readable, `result` null or writable, `error` null or writable.
  */
 sw_status_t sw_context_invoke(const struct sw_context_t *context,
                               struct sw_bytes_view_t invoke,
@@ -1360,9 +1378,6 @@ sw_status_t sw_context_invoke(const struct sw_context_t *context,
 
 /**
  * Calls a function of a package as `sw_context_invoke` does, without waiting.
- *
- * # Safety
- * `context` must be null or alive, `invoke` readable, `error` null or writable.
  */
 sw_status_t sw_context_invoke_async(const struct sw_context_t *context,
                                     struct sw_bytes_view_t invoke,
@@ -1373,9 +1388,6 @@ sw_status_t sw_context_invoke_async(const struct sw_context_t *context,
 /**
  * Emits a diagnostic of a resource or, when `urn` is empty, of the whole deployment. `severity` is one of
  * `sw_severity_t`.
- *
- * # Safety
- * `context` must be null or alive, `message` and `urn` readable, `error` null or writable.
  */
 sw_status_t sw_context_log(const struct sw_context_t *context,
                            int32_t severity,
@@ -1387,14 +1399,22 @@ sw_status_t sw_context_log(const struct sw_context_t *context,
  * Calls a method of a resource, a component or a provider, and waits for its result. `call` is JSON: an object with
  * `token` and any of these members.
  *
- * @members CallOptions
+ * - `argumentDependencies` (object of array of string): The URNs of the resources that each argument comes from, by
+ *   its name.
+ * - `arguments` (object of any JSON): The arguments.
+ * - `of` (string): The resource whose method it is.
+ * - `package` (PackageSource): The plugin that serves the package, where that is not the one of its name: with a
+ *   parameter, or with an extension.
+ * - `pluginDownloadURL` (string): The address from which the plugin of the package can be downloaded, for the
+ *   resolver and the installer.
+ * - `provider` (string): The provider resource that is called, or its reference, `<urn>::<id>`. Left out, it is that
+ *   of the resource, or else the default provider of the package.
+ * - `token` (string): The method, as `package:module:Type/method`, or `pulumi:providers:package/method`.
+ * - `version` (string): The version of the package.
  *
  * The result is `{"result": {…}, "resultDependencies": {"name": ["urn"]}, "failures": [{"property", "reason"}]}`. A
  * call with failures of arguments returns `SW_STATUS_OK`. A failed method ends the run, so that the call returns
  * `SW_STATUS_CANCELLED`; the program should then return.
- *
- * # Safety
- * `context` must be null or alive, `call` readable, `result` null or writable, `error` null or writable.
  */
 sw_status_t sw_context_call_method(const struct sw_context_t *context,
                                    struct sw_bytes_view_t call,
@@ -1403,9 +1423,6 @@ sw_status_t sw_context_call_method(const struct sw_context_t *context,
 
 /**
  * Calls a method as `sw_context_call_method` does, without waiting.
- *
- * # Safety
- * `context` must be null or alive, `call` readable, `error` null or writable.
  */
 sw_status_t sw_context_call_method_async(const struct sw_context_t *context,
                                          struct sw_bytes_view_t call,
@@ -1415,9 +1432,6 @@ sw_status_t sw_context_call_method_async(const struct sw_context_t *context,
 
 /**
  * Registers the outputs (a JSON object) of a component that the program registered, and waits until they are recorded.
- *
- * # Safety
- * `context` must be null or alive, `urn` and `outputs` readable, `error` null or writable.
  */
 sw_status_t sw_context_register_outputs(const struct sw_context_t *context,
                                         struct sw_bytes_view_t urn,
@@ -1426,9 +1440,6 @@ sw_status_t sw_context_register_outputs(const struct sw_context_t *context,
 
 /**
  * Registers outputs as `sw_context_register_outputs` does, without waiting.
- *
- * # Safety
- * `context` must be null or alive, `urn` and `outputs` readable, `error` null or writable.
  */
 sw_status_t sw_context_register_outputs_async(const struct sw_context_t *context,
                                               struct sw_bytes_view_t urn,
@@ -1441,9 +1452,6 @@ sw_status_t sw_context_register_outputs_async(const struct sw_context_t *context
  * Sets an output of the stack to a JSON value. Outputs are recorded when the program has ended.
  *
  * Returns `SW_STATUS_INVALID_INPUT` in the code of a component or method, which returns its outputs with the completion.
- *
- * # Safety
- * `context` must be null or alive, `name` and `value` readable, `error` null or writable.
  */
 sw_status_t sw_context_export(const struct sw_context_t *context,
                               struct sw_bytes_view_t name,
@@ -1453,9 +1461,6 @@ sw_status_t sw_context_export(const struct sw_context_t *context,
 /**
  * Calls the resource monitor with a message of the protocol (`ResourceMonitor/RegisterResource` and an encoded
  * request, for instance) and waits for the encoded response: for hosts that run an SDK's program without a socket.
- *
- * # Safety
- * `context` must be null or alive, `method` and `request` readable, `response` and `error` null or writable.
  */
 sw_status_t sw_context_call(const struct sw_context_t *context,
                             struct sw_bytes_view_t method,
@@ -1465,9 +1470,6 @@ sw_status_t sw_context_call(const struct sw_context_t *context,
 
 /**
  * Calls the resource monitor as `sw_context_call` does, without waiting.
- *
- * # Safety
- * `context` must be null or alive, `method` and `request` readable, `error` null or writable.
  */
 sw_status_t sw_context_call_async(const struct sw_context_t *context,
                                   struct sw_bytes_view_t method,
@@ -1481,31 +1483,85 @@ sw_status_t sw_context_call_async(const struct sw_context_t *context,
  *
  * `registration` is JSON: an object with `type`, `name` and any of these members.
  *
- * @members ResourceOptions
+ * - `additionalSecretOutputs` (array of string): Names of outputs that are secret.
+ * - `aliases` (array of string or Alias): Former names: URNs, or the parts that differ.
+ * - `custom` (boolean): Whether a provider manages it; `false` for a component. Left out, it is `true`.
+ * - `customTimeouts` (CustomTimeouts): How long each call to the provider may take, in seconds. A provider in this
+ *   process receives the limit, and keeps it itself.
+ * - `deleteBeforeReplace` (boolean): A replacement deletes the old one first.
+ * - `deletedWith` (string): The resource, or its URN, whose deletion deletes this one, too.
+ * - `dependencies` (array of string): The URNs of all resources that must exist before it, those that its inputs come
+ *   from included.
+ * - `dependsOn` (string or array of string): Resources that must exist before it, beside those that its inputs come
+ *   from: one or several, each itself or its URN. An output stands for the resources that it comes from.
+ * - `envVarMappings` (object of string): For a provider: variables of the host's environment, by name, with the names
+ *   under which its plugin sees their values, too. A provider in this process has no plugin, and ignores them.
+ * - `hideDiffs` (array of string): Paths of properties whose differences are not shown.
+ * - `ignoreChanges` (array of string): Paths of inputs whose changes are ignored.
+ * - `importId` (string): The id of an existing resource that is imported.
+ * - `inputs` (object of any JSON): The inputs.
+ * - `name` (string): The name.
+ * - `noParent` (boolean): Whether the resource has no parent at all, not even the stack.
+ * - `package` (PackageSource): The plugin that serves the package, where that is not the one of its name: with a
+ *   parameter, or with an extension.
+ * - `parent` (string): The parent: a resource or its URN. Left out, it is the stack.
+ * - `pluginDownloadURL` (string): The address from which the plugin of the package can be downloaded, for the
+ *   resolver and the installer.
+ * - `propertyDependencies` (object of array of string): The URNs of the resources that each input comes from, by its
+ *   name. Left out, each input comes from all of `dependencies`.
+ * - `protect` (boolean): Never deletes or replaces it.
+ * - `provider` (string): The provider resource that manages it, or its reference, `<urn>::<id>`. Left out, it is that
+ *   of the parent, or else the default provider of the package.
+ * - `providers` (object of string): Provider resources for a component's children, by package.
+ * - `remote` (boolean): Whether it is a component whose provider constructs it, with the resources below it.
+ * - `replaceOnChanges` (array of string): Paths of properties whose changes replace it.
+ * - `replaceWith` (string or array of string): Resources, or their URNs, whose replacement replaces this one, too:
+ *   one or several.
+ * - `replacementTrigger` (any JSON): A value whose change replaces the resource.
+ * - `resourceHooks` (object of array of string): The names of hooks by the moment at which they run.
+ * - `retainOnDelete` (boolean): Drops it from the state instead of deleting it.
+ * - `transforms` (array of string): The names of transforms that are called for it and for everything below it, in
+ *   this order. They are defined before.
+ * - `type` (string): The type token.
+ * - `version` (string): The version of the package.
  *
  * A provider's reference is `<urn>::<id>`. Members of an alias:
  *
- * @members Alias
+ * - `name` (string): The name.
+ * - `noParent` (boolean): Whether it had no parent.
+ * - `parent` (string): The parent: a resource or its URN.
+ * - `project` (string): The name of the project.
+ * - `stack` (string): The name of the stack.
+ * - `type` (string): The type token.
+ * - `urn` (string): The whole URN, in place of parts.
  *
  * Members of `customTimeouts`:
  *
- * @members CustomTimeouts
+ * - `create` (number): The limit of Create.
+ * - `delete` (number): The limit of Delete.
+ * - `read` (number): The limit of Read.
+ * - `update` (number): The limit of Update.
  *
  * Members of `package`:
  *
- * @members PackageSource
+ * - `extension` (PackageParameter): The extension that the provider of the plugin's own package is given, so that it
+ *   serves a package of another name, too.
+ * - `parameterization` (PackageParameter): The parameter with which the plugin serves a package of another name.
+ * - `pluginDownloadURL` (string): The address from which the plugin can be downloaded, for the resolver and the
+ *   installer.
+ * - `pluginName` (string): The name of the plugin.
+ * - `pluginVersion` (string): The version of the plugin; left out, any.
  *
  * Members of a parameter of a package:
  *
- * @members PackageParameter
+ * - `name` (string): The name of the package.
+ * - `value` (string): The value, in base64.
+ * - `version` (string): The version of the package.
  *
  * The result is `{"urn", "id", "outputs", "unknown", "failed", "skipped"}`, and that of a remote component also has
  * `"outputDependencies": {"name": ["urn"]}`.
  *
  * Returns `SW_STATUS_CANCELLED` when the run ends first; the program should then return.
- *
- * # Safety
- * `context` must be null or alive, `registration` readable, `registered` null or writable, `error` null or writable.
  */
 sw_status_t sw_context_register(const struct sw_context_t *context,
                                 struct sw_bytes_view_t registration,
@@ -1515,9 +1571,6 @@ sw_status_t sw_context_register(const struct sw_context_t *context,
 /**
  * Registers a resource as `sw_context_register` does, without waiting. Any number of registrations may be pending;
  * resources are claimed in the order of the calls.
- *
- * # Safety
- * `context` must be null or alive, `registration` readable, `error` null or writable.
  */
 sw_status_t sw_context_register_async(const struct sw_context_t *context,
                                       struct sw_bytes_view_t registration,
@@ -1529,13 +1582,27 @@ sw_status_t sw_context_register_async(const struct sw_context_t *context,
  * Reads a resource that is not managed here and waits for the answer. `read` is JSON: an object with `type`, `name`, `id` and any of
  * these members.
  *
- * @members ReadOptions
+ * - `additionalSecretOutputs` (array of string): Names of outputs that are secret.
+ * - `dependencies` (array of string): The URNs of all resources that must exist before it, those that its inputs come
+ *   from included.
+ * - `dependsOn` (string or array of string): Resources that must exist before it, beside those that its inputs come
+ *   from: one or several, each itself or its URN. An output stands for the resources that it comes from.
+ * - `id` (string): The id.
+ * - `inputs` (object of any JSON): What the provider needs to find it, beside the id.
+ * - `name` (string): The name.
+ * - `noParent` (boolean): Whether the resource has no parent at all, not even the stack.
+ * - `package` (PackageSource): The plugin that serves the package, where that is not the one of its name: with a
+ *   parameter, or with an extension.
+ * - `parent` (string): The parent: a resource or its URN. Left out, it is the stack.
+ * - `pluginDownloadURL` (string): The address from which the plugin of the package can be downloaded, for the
+ *   resolver and the installer.
+ * - `provider` (string): The provider resource that reads it, or its reference, `<urn>::<id>`. Left out, it is that
+ *   of the parent, or else the default provider of the package.
+ * - `type` (string): The type token.
+ * - `version` (string): The version of the package.
  *
  * The result is that of `sw_context_register`. Of the type `pulumi:pulumi:StackReference`, with the input `name` (`project/stack`, or
  * `organization/project/stack`), it reads another stack: `/outputs/outputs` has the outputs of that one.
- *
- * # Safety
- * `context` must be null or alive, `read` readable, `registered` null or writable, `error` null or writable.
  */
 sw_status_t sw_context_read(const struct sw_context_t *context,
                             struct sw_bytes_view_t read,
@@ -1544,9 +1611,6 @@ sw_status_t sw_context_read(const struct sw_context_t *context,
 
 /**
  * Reads a resource as `sw_context_read` does, without waiting.
- *
- * # Safety
- * `context` must be null or alive, `read` readable, `error` null or writable.
  */
 sw_status_t sw_context_read_async(const struct sw_context_t *context,
                                   struct sw_bytes_view_t read,
@@ -1568,9 +1632,6 @@ bool sw_completion_is_cancelled(const struct sw_completion_t *completion);
 /**
  * Completes a call with the JSON of its response (empty for one without fields) and frees the completion, also on
  * failure. A malformed response fails the call.
- *
- * # Safety
- * `response` must be readable.
  */
 sw_status_t sw_completion_succeed(struct sw_completion_t *completion,
                                   struct sw_bytes_view_t response);
@@ -1578,9 +1639,6 @@ sw_status_t sw_completion_succeed(struct sw_completion_t *completion,
 /**
  * Completes a call of `get` of a store of the host with the content of an object and its version (a text that is not empty), and
  * frees the completion, also when this function fails.
- *
- * # Safety
- * `content` and `version` must be readable.
  */
 sw_status_t sw_completion_succeed_with_version(struct sw_completion_t *completion,
                                                struct sw_bytes_view_t content,
@@ -1590,9 +1648,6 @@ sw_status_t sw_completion_succeed_with_version(struct sw_completion_t *completio
  * Completes a call with a failure and frees the completion, also when this function fails.
  *
  * `status` is one of `sw_provider_status_t`; the message is reported unchanged.
- *
- * # Safety
- * `message` must be readable.
  */
 sw_status_t sw_completion_fail(struct sw_completion_t *completion,
                                int32_t status,
@@ -1605,9 +1660,6 @@ sw_status_t sw_completion_fail(struct sw_completion_t *completion,
  * "reasons": ["…"]}, "missingKeys": [{"name": "…", "description": "…"}], "inputErrors": [{"property": "…", "reason":
  * "…"}]}`, of which only the message is required. `initFailure` states that the resource was created or updated, but its
  * initialization failed; `inputErrors` are the inputs that a component or method refuses, by path.
- *
- * # Safety
- * `failure` must be readable.
  */
 sw_status_t sw_completion_fail_with(struct sw_completion_t *completion,
                                     struct sw_bytes_view_t failure);
@@ -1629,9 +1681,6 @@ void sw_completion_free(struct sw_completion_t *completion);
  * that runs after it is reported and fails the operation.
  *
  * Returns `SW_STATUS_INVALID_INPUT` for an empty name, and for one that a hook of either kind has.
- *
- * # Safety
- * `context` must be null or alive, `name` readable, `function` null or readable, `error` null or writable.
  */
 sw_status_t sw_context_register_hook(const struct sw_context_t *context,
                                      struct sw_bytes_view_t name,
@@ -1648,9 +1697,6 @@ sw_status_t sw_context_register_hook(const struct sw_context_t *context,
  * another attempt, also after a pause; an empty response is none. Its own failure fails the step.
  *
  * Returns `SW_STATUS_INVALID_INPUT` for an empty name, and for one that a hook of either kind has.
- *
- * # Safety
- * `context` must be null or alive, `name` readable, `function` null or readable, `error` null or writable.
  */
 sw_status_t sw_context_register_error_hook(const struct sw_context_t *context,
                                            struct sw_bytes_view_t name,
@@ -1666,9 +1712,6 @@ sw_status_t sw_context_register_error_hook(const struct sw_context_t *context,
  * `{"inputs", "options"}`: `inputs` replaces all inputs, and `options` has the options that change, of which `null` removes one.
  * What is left out is unchanged, as is everything for an empty response. Its failure refuses the registration with an error that names the resource and the transform, and so
  * does a malformed response.
- *
- * # Safety
- * `context` must be null or alive, `function` null or readable, `error` null or writable.
  */
 sw_status_t sw_context_add_transform(const struct sw_context_t *context,
                                      const struct sw_function_t *function,
@@ -1681,9 +1724,6 @@ sw_status_t sw_context_add_transform(const struct sw_context_t *context,
  * The function gets `{"token", "arguments", "options"}` with the options `provider`, `version`, `pluginDownloadURL` and
  * `pluginChecksums`, and completes with `{"arguments", "options"}`, as in `sw_context_add_transform`. A function that it calls
  * itself has `"inTransform": true`, and is not transformed: it would wait for itself.
- *
- * # Safety
- * `context` must be null or alive, `function` null or readable, `error` null or writable.
  */
 sw_status_t sw_context_add_invoke_transform(const struct sw_context_t *context,
                                             const struct sw_function_t *function,
@@ -1694,9 +1734,6 @@ sw_status_t sw_context_add_invoke_transform(const struct sw_context_t *context,
  * in the order of the names, and for everything below it. The function is that of `sw_context_add_transform`.
  *
  * Returns `SW_STATUS_INVALID_INPUT` for an empty name, and for one that is defined already.
- *
- * # Safety
- * `context` must be null or alive, `name` readable, `function` null or readable, `error` null or writable.
  */
 sw_status_t sw_context_define_transform(const struct sw_context_t *context,
                                         struct sw_bytes_view_t name,
@@ -1708,10 +1745,6 @@ sw_status_t sw_context_define_transform(const struct sw_context_t *context,
  *
  * On success the library owns the `user_data` of the policies, and calls `free` when the pack has been freed and no operation
  * has it any more. On failure it does not. A document that is no pack is `SW_STATUS_INVALID_INPUT`.
- *
- * # Safety
- * `runtime` must be null or alive, `policies` null or readable, as must what it points to; `pack` writable, `error` null or
- * writable.
  */
 sw_status_t sw_policy_pack_new(const struct sw_runtime_t *runtime,
                                const struct sw_policies_t *policies,
@@ -1720,9 +1753,6 @@ sw_status_t sw_policy_pack_new(const struct sw_runtime_t *runtime,
 
 /**
  * Frees a policy pack's handle; operations that have it continue with it. Null is ignored.
- *
- * # Safety
- * `pack` must be null or a live object of `sw_policy_pack_new`.
  */
 void sw_policy_pack_free(struct sw_policy_pack_t *pack);
 
@@ -1731,9 +1761,6 @@ void sw_policy_pack_free(struct sw_policy_pack_t *pack);
  *
  * On success the library owns the `user_data` of the tables of the packages, the host and its store, and calls their `free`. On
  * failure it does not.
- *
- * # Safety
- * `options` must be null or readable, as must what it points to; `engine` writable, `error` null or writable.
  */
 sw_status_t sw_engine_new(const struct sw_engine_options_t *options,
                           struct sw_engine_t **engine,
@@ -1743,18 +1770,32 @@ sw_status_t sw_engine_new(const struct sw_engine_options_t *options,
  * Returns the stacks of `project`, or all when it is empty, as a JSON array in the order of their names. Checkpoints are only
  * read with `resource_counts`. The members of a stack:
  *
- * @members StackSummary
+ * - `lastUpdate` (LastUpdate): The newest operation in the history, of any kind; null when there is none.
+ * - `lock` (LockHolder): The holder of the lock; null when there is no lock, or its process has ended.
+ * - `modified` (string): When the checkpoint was last written, also by an operation that still runs, in the form of
+ *   RFC 3339.
+ * - `name` (string): The name, as `project/stack`.
+ * - `problems` (array of string): What cannot be read of the stack: each names the file and the reason.
+ * - `resourceCount` (integer): The number of records in the checkpoint, with the stack itself, providers and old
+ *   copies; null when the count was not requested, or the checkpoint cannot be read.
  *
  * Members of its last update:
  *
- * @members LastUpdate
+ * - `ended` (string): When it ended, likewise.
+ * - `kind` (string): The kind: `update`, `refresh`, `destroy`, `import`, `resource-import`…
+ * - `message` (string): The note of the user.
+ * - `result` (string): The result: `succeeded`, `failed` or `in-progress`.
+ * - `started` (string): When it began, to the second, in the form of RFC 3339.
  *
  * Members of its lock:
  *
- * @members LockHolder
- *
- * # Safety
- * `engine` must be null or alive, `project` readable, `stacks` writable, `error` null or writable.
+ * - `host` (string): The host.
+ * - `isRunning` (boolean): Whether the process is known to run. It is not known for those of other hosts and of other
+ *   programs.
+ * - `operation` (string): The operation that runs: `update` for instance. Only locks of this engine state it.
+ * - `process` (integer): The number of the process on that host.
+ * - `since` (string): When the lock was taken, in the form of RFC 3339.
+ * - `user` (string): The user.
  */
 sw_status_t sw_engine_stacks(const struct sw_engine_t *engine,
                              struct sw_bytes_view_t project,
@@ -1764,9 +1805,6 @@ sw_status_t sw_engine_stacks(const struct sw_engine_t *engine,
 
 /**
  * Frees an engine's handle; its stacks and operations continue. Null is ignored.
- *
- * # Safety
- * `engine` must be null or a live object of `sw_engine_new`.
  */
 void sw_engine_free(struct sw_engine_t *engine);
 
@@ -1775,32 +1813,54 @@ void sw_engine_free(struct sw_engine_t *engine);
  *
  * `request` is a JSON object with one of these members: `{"install": {"name": "files", "version": "1.0.0", "file": "files.tar.gz"}}`.
  *
- * @members PluginRequest
+ * - `install` (PluginInstallation): Installs a plugin.
+ * - `list` (PluginSelection): Lists plugins.
+ * - `remove` (PluginSelection): Removes plugins. At least one member selects them.
  *
  * Those of `list` and `remove`, each of which is answered by an array of plugins:
  *
- * @members PluginSelection
+ * - `kind` (resource, analyzer, language, converter, tool): The kind.
+ * - `name` (string): The name.
+ * - `versions` (string): A range of versions: `>=1.2.0 <2.0.0`, or a version, which is that version alone.
  *
  * Those of `install`, which is answered by the plugin:
  *
- * @members PluginInstallation
+ * - `checksum` (string): The SHA-256 checksum of the archive in hexadecimal digits, which is verified; left out,
+ *   nothing is.
+ * - `file` (string): The path of a local archive (`.tar.gz`).
+ * - `kind` (resource, analyzer, language, converter, tool): The kind; `resource` when left out.
+ * - `name` (string): The name.
+ * - `reinstall` (boolean): Replaces an installed plugin of this version, which otherwise stays.
+ * - `server` (string): A server in the reference engine's layout: the address of the archive is
+ *   `<server>/pulumi-<kind>-<name>-v<version>-<os>-<arch>.tar.gz`. The engine's own server when all three are left
+ *   out.
+ * - `url` (string): The address of an archive.
+ * - `version` (string): The version.
  *
  * Those of a plugin:
  *
- * @members InstalledPlugin
+ * - `installed` (string): When it was installed, in the form of RFC 3339; null where the file system does not say.
+ * - `kind` (string): The kind: `resource`, `analyzer`, `language`, `converter` or `tool`.
+ * - `lastUsed` (string): When its folder was last read, likewise.
+ * - `name` (string): The name. A `/` in it is an `_`.
+ * - `path` (string): The path of its folder.
+ * - `size` (integer): The size of its files in bytes.
+ * - `version` (string): The version.
  *
  * `progress` may be null. It is called with `user_data` during this call, on any thread, one call at a time; it returns soon and calls
  * no function of the library that blocks. The members of its argument:
  *
- * @members PluginProgress
+ * - `attempt` (integer): The number of the download that failed, from 1; null for other stages.
+ * - `bytes` (integer): How many bytes of the archive have been downloaded or unpacked.
+ * - `reason` (string): Why it failed; null for other stages.
+ * - `stage` (string): What happens: `downloading` and `unpacking` at the beginning, at each mebibyte and at the end;
+ *   `retrying` before a failed download is tried again; `installed` at the end.
+ * - `total` (integer): The size of the archive in bytes; null where it is not known.
  *
  * Several processes can install the same plugin at a time: one does, and the others wait for it. A plugin that is installed stays,
  * unless `reinstall` is true. A download is tried five times. Errors: `INVALID_INPUT` for a request that is none; `NOT_FOUND` for a
  * file that does not exist; `UNAVAILABLE` when a download fails; `PLUGIN` for an archive that is damaged, too large, of another checksum or
  * without the plugin. After an error, nothing is installed, and what was installed stays.
- *
- * # Safety
- * `engine` must be null or alive, `request` readable, `answer` writable, `error` null or writable.
  */
 sw_status_t sw_engine_plugins(const struct sw_engine_t *engine,
                               struct sw_bytes_view_t request,
@@ -1812,9 +1872,6 @@ sw_status_t sw_engine_plugins(const struct sw_engine_t *engine,
 /**
  * Cancels an operation: running steps finish and are recorded. The second call also cancels running calls of
  * providers. Further calls, and calls after the end, have no effect. May be called from callbacks.
- *
- * # Safety
- * `operation` must be null or alive.
  */
 sw_status_t sw_operation_cancel(const struct sw_operation_t *operation);
 
@@ -1822,18 +1879,12 @@ sw_status_t sw_operation_cancel(const struct sw_operation_t *operation);
  * Ends the session of an operation that was started with `holdSession`, and waits until it has ended: pending calls
  * fail because the monitor shut down, and the providers are released. For another operation, it waits for the end.
  * Further calls have no effect. Freeing the handle releases the session without waiting.
- *
- * # Safety
- * `operation` must be null or alive, `error` null or writable.
  */
 sw_status_t sw_operation_release(const struct sw_operation_t *operation,
                                  struct sw_error_t **error);
 
 /**
  * Ends the session as `sw_operation_release` does, without waiting; the callback's result has no data.
- *
- * # Safety
- * `operation` must be null or alive, `error` null or writable.
  */
 sw_status_t sw_operation_release_async(const struct sw_operation_t *operation,
                                        sw_callback_t callback,
@@ -1842,9 +1893,6 @@ sw_status_t sw_operation_release_async(const struct sw_operation_t *operation,
 
 /**
  * Frees an operation's handle; the operation continues. Null is ignored.
- *
- * # Safety
- * `operation` must be null or a live object of `sw_stack_start`.
  */
 void sw_operation_free(struct sw_operation_t *operation);
 
@@ -1853,10 +1901,190 @@ void sw_operation_free(struct sw_operation_t *operation);
  * cancel event. Every event comes, from the first on, however slow the caller is. One call at a time: another gets
  * `SW_STATUS_MISUSE`. Members that can be absent are marked as optional.
  *
- * @events
+ * EngineEvent:
  *
- * # Safety
- * `operation` must be null or alive, `event` writable, `error` null or writable.
+ * - `cancelEvent` (CancelEvent, optional): The stream ends.
+ * - `diagnosticEvent` (DiagnosticEvent, optional): A message.
+ * - `policyAnalyzeStackSummaryEvent` (PolicyAnalyzeStackSummaryEvent, optional): A policy pack has analyzed all
+ *   resources.
+ * - `policyAnalyzeSummaryEvent` (PolicyAnalyzeSummaryEvent, optional): A policy pack has analyzed a resource.
+ * - `policyEvent` (PolicyEvent, optional): A policy is violated.
+ * - `policyLoadEvent` (PolicyLoadEvent, optional): Policy packs are being loaded.
+ * - `policyRemediateSummaryEvent` (PolicyRemediateSummaryEvent, optional): A policy pack has answered what it would
+ *   rewrite.
+ * - `policyRemediationEvent` (PolicyRemediationEvent, optional): A policy has rewritten inputs.
+ * - `preludeEvent` (PreludeEvent, optional): The operation begins.
+ * - `progressEvent` (ProgressEvent, optional): A plugin is downloaded or installed.
+ * - `resOpFailedEvent` (ResourceFailedEvent, optional): A step has failed.
+ * - `resOutputsEvent` (ResourceOutputsEvent, optional): A step has run.
+ * - `resourcePreEvent` (ResourcePreEvent, optional): A step is about to run.
+ * - `sequence` (integer): Counts from 0 without gaps.
+ * - `stdoutEvent` (StdoutEvent, optional): The program wrote to its standard output.
+ * - `suggestedMovesEvent` (SuggestedMovesEvent, optional): There are moves that are suggested, or were applied.
+ * - `summaryEvent` (SummaryEvent, optional): The work is over.
+ * - `timestamp` (integer): When it happened, in seconds since 1970.
+ *
+ * DiagnosticEvent:
+ *
+ * - `color` (string): Whether the message has colour codes: `never`.
+ * - `ephemeral` (boolean, optional): True for messages about progress, which are not kept.
+ * - `message` (string): The text that the reference engine gives the message, with a newline at its end.
+ * - `prefix` (string, optional): What precedes the message where it is displayed: `warning: ` for instance.
+ * - `severity` (Severity): The severity.
+ * - `urn` (string, optional): The URN of the resource that the message is about.
+ *
+ * PolicyAnalyzeStackSummaryEvent:
+ *
+ * - `failed` (array of string, optional): Policies that found something.
+ * - `passed` (array of string, optional): Policies that found nothing.
+ * - `policyPackName` (string): The pack.
+ * - `policyPackVersion` (string): The version of the pack; empty when it has none.
+ * - `policyPackVersionTag` (string): The same.
+ * - `resourceUrn` (string, optional): The URN of the resource; none where all resources were analyzed together.
+ *
+ * PolicyAnalyzeSummaryEvent:
+ *
+ * - `failed` (array of string, optional): Policies that found something.
+ * - `passed` (array of string, optional): Policies that found nothing.
+ * - `policyPackName` (string): The pack.
+ * - `policyPackVersion` (string): The version of the pack; empty when it has none.
+ * - `policyPackVersionTag` (string): The same.
+ * - `resourceUrn` (string, optional): The URN of the resource; none where all resources were analyzed together.
+ *
+ * PolicyEvent:
+ *
+ * - `color` (string): Whether the text has colour codes: `never`.
+ * - `enforcementLevel` (EnforcementLevel): How strictly the policy is enforced: a violation of an advisory one does
+ *   not fail the operation.
+ * - `message` (string): The text of the violation, with a newline at its end.
+ * - `policyName` (string): The policy.
+ * - `policyPackName` (string): Its pack.
+ * - `policyPackVersion` (string): The version of the pack; empty when it has none.
+ * - `policyPackVersionTag` (string): The same.
+ * - `resourceUrn` (string): The URN of the resource; that of the stack where the policy is about all resources.
+ * - `severity` (PolicySeverity, optional): How grave the violation is, where the policy has that.
+ *
+ * PolicyRemediateSummaryEvent:
+ *
+ * - `failed` (array of string, optional): Policies that found something.
+ * - `passed` (array of string, optional): Policies that found nothing.
+ * - `policyPackName` (string): The pack.
+ * - `policyPackVersion` (string): The version of the pack; empty when it has none.
+ * - `policyPackVersionTag` (string): The same.
+ * - `resourceUrn` (string, optional): The URN of the resource; none where all resources were analyzed together.
+ *
+ * PolicyRemediationEvent:
+ *
+ * - `after` (object of any JSON, optional): The inputs after.
+ * - `before` (object of any JSON, optional): The inputs before.
+ * - `color` (string): Whether texts have colour codes: `never`.
+ * - `policyName` (string): The policy.
+ * - `policyPackName` (string): Its pack.
+ * - `policyPackVersion` (string): The version of the pack; empty when it has none.
+ * - `policyPackVersionTag` (string): The same.
+ * - `resourceUrn` (string): The URN of the resource.
+ *
+ * PreludeEvent:
+ *
+ * - `config` (object of string): The configuration by `namespace:name`; secret values are `[secret]`.
+ *
+ * ProgressEvent:
+ *
+ * - `done` (boolean): Whether it has ended.
+ * - `id` (string): The name of the plugin, the same in all of its events.
+ * - `message` (string): A text for users.
+ * - `received` (integer): The bytes so far.
+ * - `total` (integer): All bytes; 0 where that is not known.
+ * - `type` (string): What happens: `plugin-download` or `plugin-install`.
+ *
+ * ResourceFailedEvent:
+ *
+ * - `metadata` (StepMetadata): The step.
+ * - `status` (integer): What is known of the real resource: 0 it is as before, 1 it was changed in part, 2 nothing.
+ * - `steps` (integer): How many steps have been run, as the reference engine counts them.
+ *
+ * ResourceOutputsEvent:
+ *
+ * - `metadata` (StepMetadata): The step.
+ * - `planning` (boolean, optional): True during a preview.
+ *
+ * ResourcePreEvent:
+ *
+ * - `metadata` (StepMetadata): The step.
+ * - `planning` (boolean, optional): True during a preview.
+ *
+ * StdoutEvent:
+ *
+ * - `color` (string): Whether the text has colour codes: `never`.
+ * - `message` (string): The text.
+ *
+ * SuggestedMovesEvent:
+ *
+ * - `moves` (array of SuggestedMove): The moves, the most probable ones first.
+ *
+ * SummaryEvent:
+ *
+ * - `PolicyPacks` (object of string): The policy packs that were asked: by name, the version, or `(local)` for a pack
+ *   of the user.
+ * - `durationSeconds` (integer): How long the operation took, in whole seconds, rounded up.
+ * - `isPreview` (boolean): True for a preview.
+ * - `maybeCorrupt` (boolean): True when a provider left the state of a real resource unknown.
+ * - `resourceChanges` (object of integer): How many resources each kind of step was applied to.
+ * - `result` (Outcome): How the operation ended, as the reference engine counts it: one that was cancelled while its
+ *   running calls were left to finish has `failed`.
+ *
+ * PropertyDifference:
+ *
+ * - `diffKind` (DiffKind): How it differs.
+ * - `inputDiff` (boolean): True when the difference is between old and new inputs, false when between the old state
+ *   and new inputs.
+ *
+ * StateMetadata:
+ *
+ * - `custom` (boolean, optional): True for resources of a provider, false for components.
+ * - `delete` (boolean, optional): True for an old copy that is to be deleted.
+ * - `external` (boolean, optional): Whether the resource was only read.
+ * - `hideDiffs` (array of string, optional): Paths of properties whose differences are not shown.
+ * - `id` (string): The id that the provider gave; empty for components.
+ * - `initErrors` (array of string, optional): Why the initialization failed.
+ * - `inputs` (object of any JSON): The inputs.
+ * - `outputs` (object of any JSON): The outputs.
+ * - `parent` (string): The URN of the parent; empty when there is none.
+ * - `protect` (boolean, optional): Whether the resource must not be deleted.
+ * - `provider` (string): The reference to the provider; empty for components and providers.
+ * - `retainOnDelete` (boolean, optional): Whether the provider keeps the resource when it is deleted from the state.
+ * - `taint` (boolean, optional): Whether the resource is replaced by the next update.
+ * - `type` (string): The type.
+ * - `urn` (string): The URN.
+ *
+ * StepMetadata:
+ *
+ * - `detailedDiff` (object of PropertyDifference): How each differs, by path; `null` when the provider gave no
+ *   details, which is not the same as none.
+ * - `diffs` (array of string, optional): The properties that differ.
+ * - `keys` (array of string, optional): The properties that force a replacement.
+ * - `logical` (boolean, optional): True for steps that count as one change of one resource.
+ * - `new` (StateMetadata): The state after; `null` when there is none.
+ * - `old` (StateMetadata): The state before; `null` when there is none.
+ * - `op` (StepOp): What the step does.
+ * - `provider` (string): The reference to the provider; empty for components and providers.
+ * - `type` (string): The type of the resource.
+ * - `urn` (string): The URN of the resource.
+ *
+ * Texts with certain values:
+ *
+ * - DiffKind: add, add-replace, delete, delete-replace, update, update-replace
+ * - StepOp: same, create, update, delete, replace, create-replacement, delete-replaced, read, read-replacement,
+ *   refresh, discard, discard-replaced, remove-pending-replace, import, import-replacement
+ * - StepStatus: planned, succeeded, refused, failed, partially_failed, unknown
+ * - Severity: debug, info, info#err, warning, error
+ * - EnforcementLevel: advisory, mandatory, remediate, disabled
+ * - PolicySeverity: low, medium, high, critical
+ * - ImportOutcome: imported, existing, failed, not_tried
+ * - ReferenceKind: parent, dependency, property, deletedWith, replaceWith, provider, viewOf
+ * - PendingOperationKind: creating, updating, deleting, reading, importing
+ * - EditKind: renamed, changed, moved, added, removed
+ * - Outcome: succeeded, failed, canceled
  */
 sw_status_t sw_operation_next_event(const struct sw_operation_t *operation,
                                     struct sw_bytes_t **event,
@@ -1864,9 +2092,6 @@ sw_status_t sw_operation_next_event(const struct sw_operation_t *operation,
 
 /**
  * Gets the next event as `sw_operation_next_event` does, with a callback; its result has no data after the last one.
- *
- * # Safety
- * `operation` must be null or alive, `error` null or writable.
  */
 sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation,
                                           sw_callback_t callback,
@@ -1877,9 +2102,6 @@ sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation
  * Waits for the next lines that show the operation to a reader: a text of whole lines, which ends with a newline; null after the
  * last one. Secrets are masked. Lines and events are pulled independently: what is pulled first has all from the beginning, the other
  * what is still to come. One call at a time: another gets `SW_STATUS_MISUSE`.
- *
- * # Safety
- * `operation` must be null or alive, `output` writable, `error` null or writable.
  */
 sw_status_t sw_operation_next_output(const struct sw_operation_t *operation,
                                      struct sw_bytes_t **output,
@@ -1887,9 +2109,6 @@ sw_status_t sw_operation_next_output(const struct sw_operation_t *operation,
 
 /**
  * Gets the next lines as `sw_operation_next_output` does, with a callback; its result has no data after the last one.
- *
- * # Safety
- * `operation` must be null or alive, `error` null or writable.
  */
 sw_status_t sw_operation_next_output_async(const struct sw_operation_t *operation,
                                            sw_callback_t callback,
@@ -1907,34 +2126,75 @@ sw_status_t sw_operation_next_output_async(const struct sw_operation_t *operatio
  * it are encrypted, and it can constrain a later operation. The state that the operation left may be large, and is given
  * by `sw_operation_deployment`. The members of an output, by its name in `outputs`; secret values are readable:
  *
- * @members OutputValue
+ * - `secret` (boolean): Whether the value is secret, or holds a secret.
+ * - `value` (any JSON): The value in plain JSON form. Text for display has `[secret]` in place of a secret one.
  *
  * The members of a step:
  *
- * @members Step
+ * - `changes` (array of PropertyChange): The properties that change in a resource that existed before, with their
+ *   values.
+ * - `diffs` (array of string): The properties that differ.
+ * - `duration` (number): How long it took, in seconds.
+ * - `error` (ErrorFacts): The error of a failed step.
+ * - `keys` (array of string): The properties that force a replacement.
+ * - `name` (string): The name of the resource.
+ * - `op` (StepOp): What the step does: `create`, `update`, `delete`, `same`, `replace`, `create-replacement`…
+ * - `status` (StepStatus): How the step ended: `planned` in a preview; `refused` where it was not tried (a failed
+ *   check, a missing plugin, a duplicate URN, a policy), `failed` where nothing was changed, `partially_failed` where
+ *   the resource exists all the same, `unknown` where the effect of the step is not known: the state records a
+ *   pending operation.
+ * - `type` (string): The type of the resource.
+ * - `urn` (string): The URN of the resource.
  *
  * Members of a change:
  *
- * @members PropertyChange
+ * - `kind` (DiffKind): The kind of change.
+ * - `new` (any JSON): The value after, likewise.
+ * - `old` (any JSON): The value before, in plain JSON form, secrets masked; `null` where there was none, or where it
+ *   is not known.
+ * - `path` (string): The path of the property: `tags.owner`, `rules[0].port`.
  *
  * Members of a suggested move, which the option `acceptMoves` takes:
  *
- * @members SuggestedMove
+ * - `accepted` (boolean): Whether the operation has applied it, because its options accept it.
+ * - `alias` (string): The option of the new resource that has the same effect, as source code in the language of the
+ *   program: Python, TypeScript or Rust. For programs in other languages, and in C, it is the member `aliases` of the
+ *   resource's options as JSON.
+ * - `confidence` (number): How sure the suggestion is, from 0 to 1; `null` for a move that the options list although
+ *   it is not suggested.
+ * - `following` (array of MovedResource): The resources below it, or of its stack, that move with it.
+ * - `newUrn` (string): The URN that the program registers, which the update would create.
+ * - `oldUrn` (string): The recorded URN, which the update would delete.
+ * - `reason` (string): What differs, and what is equal. A change of the provider or of the type is part of it.
  *
  * Members of what follows it:
  *
- * @members MovedResource
+ * - `newUrn` (string): The URN that the program registers.
+ * - `oldUrn` (string): The recorded URN.
  *
  * Members of a diagnostic:
  *
- * @members Diagnostic
+ * - `message` (string): The message to display.
+ * - `messageArguments` (object of any JSON): The arguments of a message with a code, by name.
+ * - `messageCode` (string): The stable name of the message, where it has one: `target_not_found` for instance.
+ * - `referenceMessage` (string): The text that the reference engine gives such a message, for tools that match on it.
+ * - `severity` (Severity): The severity.
+ * - `urn` (string): The URN of the resource that the message is about.
  *
  * Members of an error:
  *
- * @members ErrorFacts
- *
- * # Safety
- * `operation` must be null or alive, `result` null or writable, `error` null or writable.
+ * - `class` (string): The class of the kind, which groups kinds by their remedy.
+ * - `configKey` (string): The configuration key that is missing or wrong.
+ * - `hints` (array of string): What the caller can do, in the style of the caller's language.
+ * - `kind` (string): The stable name of the kind: `invalid_input`, `conflict`, `provider`…
+ * - `message` (string): The message to display.
+ * - `messageArguments` (object of any JSON): The arguments of a message with a code, by name.
+ * - `messageCode` (string): The stable name of the message, where it has one: `target_not_found` for instance.
+ * - `phase` (string): The phase that failed: `check`, `diff`, `create`…
+ * - `provider` (string): The package of the provider that failed.
+ * - `reason` (string): The text of the cause.
+ * - `referenceMessage` (string): The text that the reference engine gives such a message, for tools that match on it.
+ * - `urn` (string): The URN of the resource that failed.
  */
 sw_status_t sw_operation_wait(const struct sw_operation_t *operation,
                               struct sw_bytes_t **result,
@@ -1943,9 +2203,6 @@ sw_status_t sw_operation_wait(const struct sw_operation_t *operation,
 /**
  * Waits as `sw_operation_wait` does, with a callback. The callback's status is `SW_STATUS_OK` also for an operation
  * that failed; the result contains its outcome.
- *
- * # Safety
- * `operation` must be null or alive, `error` null or writable.
  */
 sw_status_t sw_operation_wait_async(const struct sw_operation_t *operation,
                                     sw_callback_t callback,
@@ -1954,9 +2211,6 @@ sw_status_t sw_operation_wait_async(const struct sw_operation_t *operation,
 
 /**
  * Returns the result of an operation that has ended, as `sw_operation_wait` does, without waiting; null while it runs.
- *
- * # Safety
- * `operation` must be null or alive, `result` writable, `error` null or writable.
  */
 sw_status_t sw_operation_result(const struct sw_operation_t *operation,
                                 struct sw_bytes_t **result,
@@ -1969,9 +2223,6 @@ sw_status_t sw_operation_result(const struct sw_operation_t *operation,
  *
  * The document is written by each call. Never blocks, so callbacks may call it. `SW_STATUS_SECRETS` when the operation
  * could not encrypt its state.
- *
- * # Safety
- * `operation` must be null or alive, `deployment` writable, `error` null or writable.
  */
 sw_status_t sw_operation_deployment(const struct sw_operation_t *operation,
                                     struct sw_bytes_t **deployment,
@@ -1982,7 +2233,42 @@ sw_status_t sw_operation_deployment(const struct sw_operation_t *operation,
  *
  * `settings` is JSON, or empty: an object with any of these members.
  *
- * @members StackSettings
+ * - `config` (object of any JSON): The configuration by `namespace:name`, or by name for the project's own: texts,
+ *   structures, and secrets. A value that is encrypted already is `{"secure": "v1:…"}`, as files have it.
+ * - `create` (boolean): Whether a stack that does not exist is created. Left out, it is created when there is a
+ *   program; without one, its first update or import creates it, and operations that only read it fail with
+ *   `not_found` until then.
+ * - `deployment` (object of any JSON): The state, as a deployment document. The stack lives in memory then, apart
+ *   from the engine's store, which may have another stack of the same name: `create` has no effect, there is no
+ *   history, and the deployment of a result is all that remains of an operation, also of a failed or cancelled one.
+ *   Later operations of the same stack continue from there. `{}` is a new stack. A malformed document fails with
+ *   `state`, a wrong passphrase for its secrets with `decrypt`.
+ * - `encryptionSalt` (string): The salt of the values of `config` that are encrypted already, as `encryptionsalt` of
+ *   the stack's configuration file has it; the engine needs the passphrase. A stack without a state encrypts its own
+ *   secrets with it, too. Left out, the configuration is decrypted as the state is.
+ * - `languageRuntime` (string): The address of a language runtime that runs the program, in place of one of the host.
+ * - `organization` (string): The organization that programs see, `organization` when left out. It is no part of the
+ *   stack's name.
+ * - `passphrase` (string): Encrypts the stack's secrets, in place of the engine's passphrase. A wrong one fails with
+ *   `decrypt` when the stack has secrets.
+ * - `programEnvironment` (object of string): Variables of the environment of the program in the folder of `project`,
+ *   beside those that plugins inherit.
+ * - `project` (string): The folder of a project, with its `Pulumi.yaml`: the stack takes configuration, encryption
+ *   salt, the defaults of declared configuration and runtime options from there, again for each operation, and its
+ *   name can leave out the project. Values of `config` and `runtimeOptions` replace those of the files. Without a
+ *   program of the host, each update runs the one in the folder, in a process of its own. A relative path begins at
+ *   the working directory.
+ * - `referencePassphrases` (object of string): The passphrases of other stacks by their names (`project/stack`), for
+ *   references to them. A stack that is not named here is opened as this one is.
+ * - `rootDirectory` (string): The folder of the project, which must exist. Relative paths of assets, and source
+ *   positions, are relative to it.
+ * - `runtimeOptions` (object of any JSON): The options of the project's runtime by name (`virtualenv`,
+ *   `typescript`…), each any JSON. Plugins find them in their environment, as `PULUMI_RUNTIME_NAME`: texts as they
+ *   are, other values as JSON. Language runtimes receive the values.
+ * - `secrets` (SecretsSettings): The host's own encryption of the stack's secrets, or a key service, in place of the
+ *   engine's.
+ * - `tags` (object of string): Notes of the host about the stack, by name: a name has at most 40 characters, a value
+ *   at most 256.
  *
  * A value of `config` is any JSON; programs read lists and objects as their JSON text. `{"value": "text", "secret": true}` is a
  * secret; one inside a structure is marked as values of resources are; one that is encrypted already is
@@ -1990,15 +2276,14 @@ sw_status_t sw_operation_deployment(const struct sw_operation_t *operation,
  *
  * `secrets` encrypts the stack's secrets with `encrypt_for_stack` of the host's table; its members:
  *
- * @members SecretsSettings
+ * - `kind` (string): The name of the encryption in deployments; `host` when left out.
+ * - `state` (any JSON): Data that states keep beside the name for later readers; never a key.
+ * - `url` (string): The URL of a key (`awskms://alias/shop`). The host's functions then wrap and unwrap data keys
+ *   with it, and the engine encrypts.
  *
  * With `deployment`, each operation leaves the new state as `sw_operation_deployment` gives it; the document is checked as
  * `sw_stack_import_deployment` checks it. `program` is run by previews and updates; it may be null when each brings its own, and
  * must be null beside `languageRuntime`. On success it is taken over.
- *
- * # Safety
- * `engine` must be null or alive, `name` and `settings` readable, `program` null or readable, `stack` writable,
- * `error` null or writable.
  */
 sw_status_t sw_stack_open(const struct sw_engine_t *engine,
                           struct sw_bytes_view_t name,
@@ -2009,9 +2294,6 @@ sw_status_t sw_stack_open(const struct sw_engine_t *engine,
 
 /**
  * Creates a stack. An existing one is a `CONFLICT` error. Otherwise as `sw_stack_open`, without the setting `create`.
- *
- * # Safety
- * As `sw_stack_open`.
  */
 sw_status_t sw_engine_create_stack(const struct sw_engine_t *engine,
                                    struct sw_bytes_view_t name,
@@ -2023,9 +2305,6 @@ sw_status_t sw_engine_create_stack(const struct sw_engine_t *engine,
 /**
  * Selects an existing stack. For a missing one, the error's hints name similar stacks. Otherwise as `sw_stack_open`,
  * without the setting `create`.
- *
- * # Safety
- * As `sw_stack_open`.
  */
 sw_status_t sw_engine_select_stack(const struct sw_engine_t *engine,
                                    struct sw_bytes_view_t name,
@@ -2036,9 +2315,6 @@ sw_status_t sw_engine_select_stack(const struct sw_engine_t *engine,
 
 /**
  * Selects a stack, and creates it when it does not exist. Otherwise as `sw_stack_open`, without the setting `create`.
- *
- * # Safety
- * As `sw_stack_open`.
  */
 sw_status_t sw_engine_create_or_select_stack(const struct sw_engine_t *engine,
                                              struct sw_bytes_view_t name,
@@ -2050,9 +2326,6 @@ sw_status_t sw_engine_create_or_select_stack(const struct sw_engine_t *engine,
 /**
  * Removes every lock of the stack, for instance those of crashed processes, and sets `count` (which may be null) to
  * their number. Operations that are running are not cancelled.
- *
- * # Safety
- * `stack` must be null or alive, `count` null or writable, `error` null or writable.
  */
 sw_status_t sw_stack_unlock(const struct sw_stack_t *stack,
                             size_t *count,
@@ -2062,9 +2335,6 @@ sw_status_t sw_stack_unlock(const struct sw_stack_t *stack,
  * Removes the locks of one owner, `user@host` or `user@host:process` as the error of a locked stack names it, and sets `count` (which
  * may be null) to their number. In a bucket or a database the owner loses its lease, too, so that an operation which still runs writes
  * no more.
- *
- * # Safety
- * `stack` must be null or alive, `owner` readable, `count` null or writable, `error` null or writable.
  */
 sw_status_t sw_stack_break_lock(const struct sw_stack_t *stack,
                                 struct sw_bytes_view_t owner,
@@ -2074,9 +2344,6 @@ sw_status_t sw_stack_break_lock(const struct sw_stack_t *stack,
 /**
  * Removes the stack and its history from the store. A stack with resources is only removed with `force`. A stack that is locked elsewhere
  * is waited for `wait_for_lock` seconds; 0 is no wait.
- *
- * # Safety
- * `stack` must be null or alive, `error` null or writable.
  */
 sw_status_t sw_stack_remove(const struct sw_stack_t *stack,
                             bool force,
@@ -2085,9 +2352,6 @@ sw_status_t sw_stack_remove(const struct sw_stack_t *stack,
 
 /**
  * Frees a stack's handle; its state remains and its operations continue. Null is ignored.
- *
- * # Safety
- * `stack` must be null or a live object of `sw_stack_open`.
  */
 void sw_stack_free(struct sw_stack_t *stack);
 
@@ -2100,15 +2364,23 @@ void sw_stack_free(struct sw_stack_t *stack);
  *
  * `analysis` is set to a JSON object with these members:
  *
- * @members PolicyAnalysis
+ * - `diagnostics` (array of Diagnostic): Warnings about the state and the settings of packs, and the output of packs.
+ * - `passed` (boolean): Whether no mandatory policy is violated.
+ * - `policyPacks` (object of string): The packs: by name, the version, or `(local)`.
+ * - `resources` (integer): The number of analyzed resources.
+ * - `violations` (array of PolicyViolation): The violations: those of each resource, in the order of the state, then
+ *   those of all resources together. Secrets in messages are masked.
  *
  * Members of a violation:
  *
- * @members PolicyViolation
- *
- * # Safety
- * `stack` must be null or alive, `options` readable, `packs` null or readable, as must what it points to, `analysis`
- * writable, `error` null or writable.
+ * - `level` (EnforcementLevel): How strictly the policy is enforced.
+ * - `message` (string): The message to display.
+ * - `name` (string): The name of the resource.
+ * - `pack` (string): Its pack.
+ * - `packVersion` (string): The version of the pack; empty when it has none.
+ * - `policy` (string): The policy.
+ * - `severity` (PolicySeverity): The severity, if the policy sets one.
+ * - `urn` (string): The URN of the resource; that of the root stack for a policy over all resources.
  */
 sw_status_t sw_stack_analyze(const struct sw_stack_t *stack,
                              struct sw_bytes_view_t options,
@@ -2124,50 +2396,88 @@ sw_status_t sw_stack_analyze(const struct sw_stack_t *stack,
  * `edit` is a JSON object with one kind of edit, and `dryRun`: `{"rename": {"urn": "urn:pulumi:…", "name": "new"}, "dryRun": true}`.
  * Its members:
  *
- * @members StateEdit
+ * - `changeSecrets` (ChangeSecretsEdit): Encrypts the secrets with another passphrase, or by another encryption.
+ * - `delete` (DeleteEdit): Removes records.
+ * - `dryRun` (boolean): Whether nothing is written, and the report has what the edit would do.
+ * - `importDeployment` (ImportDeploymentEdit): Replaces the state by a deployment document.
+ * - `protect` (RecordSelection): Protects resources from deletion, until the program registers them without
+ *   protection.
+ * - `rename` (RenameEdit): Gives a resource another name, parent or type.
+ * - `renameStack` (RenameStackEdit): Gives the stack another name.
+ * - `repair` (RepairEdit): Sorts the records, and removes references to records that do not exist. It has no members.
+ * - `restore` (RestoreEdit): Replaces the state by one of the history.
+ * - `taint` (RecordSelection): Marks resources for replacement by the next update.
+ * - `unprotect` (RecordSelection): Removes the protection.
+ * - `untaint` (RecordSelection): Removes these marks.
+ * - `waitForLock` (number): How long the edit waits for the stack while an operation or another host has locked it,
+ *   in seconds. Left out, it fails at once. A dry run does not lock the stack.
  *
  * Those of `rename`:
  *
- * @members RenameEdit
+ * - `name` (string): The new name; neither empty nor with `::`.
+ * - `noParent` (boolean): The resource has no parent afterwards, not even the stack itself.
+ * - `parent` (string): The URN of the new parent; that of the stack itself for a resource at the top level.
+ * - `type` (string): The new type: `package:module:Member` for resources of providers.
+ * - `urn` (string): The URN of the resource.
  *
  * Those of `delete`:
  *
- * @members DeleteEdit
+ * - `all` (boolean): All records, in place of URNs.
+ * - `dependents` (boolean): The records of everything that depends on them are removed, too: children, dependents,
+ *   resources of a provider, and views. Without it, dependents refuse the removal.
+ * - `force` (boolean): Protected records are removed, too.
+ * - `id` (string): The id of the record, where several have the URN: old copies that are pending deletion.
+ * - `urns` (array of string): The URNs of the resources.
  *
  * Those of `protect`, `unprotect`, `taint` and `untaint`:
  *
- * @members RecordSelection
+ * - `all` (boolean): All records, in place of URNs: the stack itself, components, providers and views included.
+ * - `urns` (array of string): The URNs of the resources.
  *
  * Those of `restore`:
  *
- * @members RestoreEdit
+ * - `passphrase` (string): The passphrase of that state, where the secrets manager of the stack was changed since;
+ *   left out, it is the stack's.
+ * - `time` (string): The last operation that had ended at this time, in the form of RFC 3339.
+ * - `version` (integer): The number of the operation, counted from 1, the oldest.
  *
  * Those of `importDeployment`:
  *
- * @members ImportDeploymentEdit
+ * - `deployment` (string): The document, as text.
+ * - `force` (boolean): Whether a state that is invalid, or another stack's, is accepted.
  *
  * Those of `renameStack`:
  *
- * @members RenameStackEdit
+ * - `name` (string): The name, `stack` or `project/stack`.
  *
  * Those of `changeSecrets`, whose `secrets` encrypts with `encrypt_for_stack` of the host's table, or has `wrap_key` wrap the data key:
  *
- * @members ChangeSecretsEdit
+ * - `passphrase` (string): The new passphrase.
+ * - `secrets` (SecretsSettings): The host's own encryption, or a key service.
  *
  * Those of the report:
  *
- * @members EditReport
+ * - `dryRun` (boolean): Whether it was a dry run, which writes nothing.
+ * - `records` (array of EditedRecord): The records that it touched: those of the state in its order, then removed
+ *   ones, then those of pending operations. None for an edit that changes none.
+ * - `settings` (string): What it did to the settings file of the stack: `renamed`, or `encrypted` with the new key.
+ * - `text` (string): The report as text for users: each record with the references that it lost, and the warnings.
+ * - `warnings` (array of string): What the user should know.
  *
  * Those of a record in it:
  *
- * @members EditedRecord
+ * - `fields` (array of string): The fields that differ, by their names in the deployment format.
+ * - `formerUrn` (string): Its URN before the edit, where that is another one.
+ * - `kind` (EditKind): What happened to it.
+ * - `pendingDeletion` (boolean): Whether it is an old copy that is pending deletion.
+ * - `pendingOperation` (PendingOperationKind): The kind of the pending operation to which it belongs; `null` for a
+ *   record of the state.
+ * - `removedReferences` (array of RemovedReference): The references that are gone.
+ * - `urn` (string): Its URN after the edit; that of a removed record before it.
  *
  * An unknown URN is a `NOT_FOUND` error with the nearest ones as hints; what protection, dependents or an existing resource refuse
  * is `CONFLICT`. A handle of a renamed stack keeps the former name, and one whose encryption was changed the
  * former key: the engine opens the stack with the new one. The history keeps the former key, which `restore` takes.
- *
- * # Safety
- * `stack` must be null or alive, `edit` readable, `report` null or writable, `error` null or writable.
  */
 sw_status_t sw_stack_edit(const struct sw_stack_t *stack,
                           struct sw_bytes_view_t edit,
@@ -2180,15 +2490,25 @@ sw_status_t sw_stack_edit(const struct sw_stack_t *stack,
  *
  * `edit` is a JSON object: `{"move": {"urns": ["urn:pulumi:…"]}, "dryRun": true}`. Its members:
  *
- * @members MoveResources
+ * - `dryRun` (boolean): Whether nothing is written, and the report has what the move would do.
+ * - `move` (MoveEdit): The resources.
+ * - `waitForLock` (number): How long the move waits for both stacks while an operation or another host has locked
+ *   one, in seconds. Left out, it fails at once. A dry run does not lock the stacks.
  *
  * Those of `move`:
  *
- * @members MoveEdit
+ * - `includeParents` (boolean): The parents of the resources move, too, up to the stack itself, and everything below
+ *   them.
+ * - `urns` (array of string): The URNs of the resources; that of the stack itself selects all below it. Providers
+ *   cannot be named: they are copied where they are needed.
  *
  * Those of the report, each as `sw_stack_edit` gives it:
  *
- * @members MoveReport
+ * - `destination` (EditReport): The stack that has them now. Records that came from the source have their URNs there
+ *   as former ones.
+ * - `source` (EditReport): The stack that had the resources: they are removed, and other records lose their
+ *   references to them.
+ * - `text` (string): The reports of both stacks as text for users.
  *
  * The providers of the resources are copied, unless the destination has them already. A resource whose parent stays is below the
  * destination itself. References between resources that move and others are removed, which the report names. Secrets are encrypted
@@ -2197,9 +2517,6 @@ sw_status_t sw_stack_edit(const struct sw_stack_t *stack,
  * An unknown URN is a `NOT_FOUND` error with the nearest ones as hints; a resource or a provider that the destination has already is
  * `CONFLICT`, and so is an operation that runs on one of both stacks. When the process ends during the move, the next opening of
  * either stack finishes or forgets it.
- *
- * # Safety
- * `stack` and `destination` must be null or alive, `edit` readable, `report` null or writable, `error` null or writable.
  */
 sw_status_t sw_stack_move_resources(const struct sw_stack_t *stack,
                                     const struct sw_stack_t *destination,
@@ -2211,10 +2528,16 @@ sw_status_t sw_stack_move_resources(const struct sw_stack_t *stack,
  * Returns the pending operations as a JSON array: what an interrupted run has begun, and whose outcome is not known. Secret
  * values are `[secret]` unless they are to be shown. The members of a pending operation:
  *
- * @members PendingOperation
- *
- * # Safety
- * `stack` must be null or alive, `pending` writable, `error` null or writable.
+ * - `id` (string): The id by which the pending operation is adopted, read or forgotten. It stays the same while
+ *   others come and go; where several are equal in kind, URN and id of the resource, they have new ids once one of
+ *   them is gone.
+ * - `inProgress` (boolean): Whether the process that holds the stack's lock may be executing it.
+ * - `inputs` (object of OutputValue): The inputs of the resource by name.
+ * - `kind` (PendingOperationKind): The kind of the change.
+ * - `name` (string): The name of the resource.
+ * - `resourceId` (string): The id of the resource; empty when it is not known, as for most creations.
+ * - `type` (string): The type of the resource.
+ * - `urn` (string): The URN of the resource.
  */
 sw_status_t sw_stack_pending(const struct sw_stack_t *stack,
                              bool show_secrets,
@@ -2229,10 +2552,6 @@ sw_status_t sw_stack_pending(const struct sw_stack_t *stack,
  * operation has. With `replace`, a record of another resource with the same URN is replaced: that resource stays as it is, and is
  * not managed any more. Without it, such a record fails the operation with a `CONFLICT` error. `options` are those of
  * `sw_stack_start`.
- *
- * # Safety
- * `stack` must be null or alive, `pending`, `resource_id` and `options` readable, `operation` writable, `error` null or
- * writable.
  */
 sw_status_t sw_stack_adopt_pending(const struct sw_stack_t *stack,
                                    struct sw_bytes_view_t pending,
@@ -2245,9 +2564,6 @@ sw_status_t sw_stack_adopt_pending(const struct sw_stack_t *stack,
 /**
  * Reads the resource of a pending operation without recording it, and returns it as a JSON object with the members that
  * `sw_stack_resources` lists, or as `null` when it does not exist. The ids are as for `sw_stack_adopt_pending`.
- *
- * # Safety
- * `stack` must be null or alive, `pending` and `resource_id` readable, `resource` writable, `error` null or writable.
  */
 sw_status_t sw_stack_read_pending(const struct sw_stack_t *stack,
                                   struct sw_bytes_view_t pending,
@@ -2259,9 +2575,6 @@ sw_status_t sw_stack_read_pending(const struct sw_stack_t *stack,
 /**
  * Removes a pending operation from the state, and returns it as a JSON object with the members that `sw_stack_pending` lists.
  * With `dry_run`, it stays. A stack that is locked elsewhere is waited for `wait_for_lock` seconds; 0 is no wait.
- *
- * # Safety
- * `stack` must be null or alive, `pending` readable, `forgotten` writable, `error` null or writable.
  */
 sw_status_t sw_stack_forget_pending(const struct sw_stack_t *stack,
                                     struct sw_bytes_view_t pending,
@@ -2275,19 +2588,135 @@ sw_status_t sw_stack_forget_pending(const struct sw_stack_t *stack,
  *
  * `options` is JSON, or empty: an object with any of these members.
  *
- * @members OperationOptions
+ * - `acceptMoves` (boolean or array of object): Moves that an update, or a preview of one, applies as aliases: `true`
+ *   for all suggestions with a confidence of at least 0.7, or a list of moves, each with the recorded URN and the new
+ *   one. A list can have suggestions that are less probable, and moves that nothing suggests: the update must delete
+ *   the one and create the other. The update is previewed first to find the moves, so that the program runs twice;
+ *   with `true` again, eight times at most, where further moves can show when others are applied. The result lists
+ *   the suggestions that were not accepted, too. A move that does not fit (any more) is refused before anything
+ *   changes.
+ * - `allowEmpty` (boolean): Whether an update may delete every resource because its program registered none (the
+ *   stack and default providers do not count). Without it such an update is refused before anything is deleted, and a
+ *   preview warns: most often the program is a module that an earlier operation has imported already, so that it does
+ *   not run again.
+ * - `callbackTimeout` (number): How long one call of a transform, a hook or a policy may take, in seconds; 300 by
+ *   default. One that takes longer has failed, and is cancelled. A transform may return outputs of other resources:
+ *   the time in which the operation works on others does not count for it. Error hooks that wait before they ask for
+ *   a retry need more than their longest delay.
+ * - `clearPendingCreates` (boolean): Drops interrupted creations from the state when the operation has succeeded.
+ *   Left out, they stay pending, because whether they created anything is not known.
+ * - `continueOnError` (boolean): A failed step stops only the steps that depend on it.
+ * - `debug` (boolean): Includes diagnostics of the severity `debug` in the events.
+ * - `destroyProgram` (boolean): A destroy runs the program, which determines how providers are configured. Then
+ *   everything is deleted, the resources that the program registers included.
+ * - `disableOutputValues` (boolean): Does not announce output values to programs.
+ * - `disableProviderPreview` (boolean): Previews show inputs as outputs, and never call Create and Update of a
+ *   package's provider.
+ * - `disableResourceReferences` (boolean): Does not announce resource references to programs.
+ * - `dryRun` (boolean): Computes the steps without running them: nothing is created, changed, deleted or written.
+ * - `excludeDependents` (boolean): Resources that depend on an excluded one are excluded, too. Without `excludes` it
+ *   has no effect.
+ * - `excludeProtected` (boolean): A destroy leaves protected resources as they are, with all that their records refer
+ *   to. Which these are is decided under the stack's lock. It cannot be combined with `targets` or `excludes`; other
+ *   operations refuse it.
+ * - `excludes` (array of string): URNs of resources that the operation leaves as they are, globs as in `targets`.
+ *   Without effect beside targets.
+ * - `expectNoChanges` (boolean): Fails the operation when it has changed a resource, or a preview when it would
+ *   change one: the error has the kind `failed`, and names the changes. An update has made and recorded them by then;
+ *   a preview makes none.
+ * - `experimental` (boolean): Accepted without effect: no behaviour depends on it.
+ * - `generatePlan` (boolean): Records the steps as a plan, with its document. Left out, previews of updates keep a
+ *   plan without a document, which can constrain an update of the same process; `false` keeps none.
+ * - `holdSession` (boolean): Keeps the monitor and the providers after the result, until the operation is released or
+ *   its last handle is dropped. Registrations that failed or came too late stay unanswered until then.
+ * - `ignoreProtect` (boolean): Deletes and replaces protected resources, too.
+ * - `importPendingCreates` (object of string): The ids of resources that interrupted creations have made, by URN.
+ *   Each is read and recorded before the operation does anything else, and its creation is no longer pending. An id
+ *   that its provider does not know fails the operation, as does one whose URN has another record; a URN without an
+ *   interrupted creation is a warning.
+ * - `localPolicyPacks` (array of PolicyPack): Policy packs of the user, which run after the required ones.
+ * - `message` (string): A note for the history.
+ * - `noEvents` (boolean): Emits events only while a listener is attached: a later listener does not receive earlier
+ *   events.
+ * - `parallel` (integer): How many calls of Create, Update, Delete and Read run at a time, those of refreshes and
+ *   imports included; 0 is the default of 16, 2147483647 no limit. Of Check and Diff, 16 times as many run. The limit
+ *   is strict, except for providers whose calls may wait for later registrations: see `waitsForRegistrations`.
+ *   Invokes do not count.
+ * - `parallelDiff` (boolean): Accepted without effect: Check and Diff of different resources always run at the same
+ *   time.
+ * - `plan` (object of any JSON or string): The plan that constrains an update, a destroy, or a preview of one: the
+ *   result of a preview, or a plan's document. Steps, inputs and options that the plan does not foresee are refused
+ *   before a provider is called, and fail the operation. Plans do not record the options `retainOnDelete`,
+ *   `deletedWith`, `replaceOnChanges` and `hideDiffs` of resources, nor plain reads: these may differ.
+ * - `refresh` (boolean): Reads every resource before an update or a destroy.
+ * - `refreshProgram` (boolean): A refresh runs the program: each resource is read when the program registers it, by a
+ *   provider with the program's configuration; the others are read at the end. With `refresh`, an update, or a
+ *   destroy that runs its program, reads each resource when the program registers it, instead of all of them first.
+ * - `replaceTargets` (array of string): URNs of resources that are replaced, whether they differ or not; globs as in
+ *   `targets`.
+ * - `requiredPolicies` (array of PolicyPack): Policy packs that an organization requires. Where a program runs, each
+ *   resource is checked by them.
+ * - `runId` (string): The id of this run: up to 128 letters, digits, `.`, `_` and `-`, or two such texts with a `/`
+ *   between them, the id of a set of runs and that of one of them. It is recorded in the lock and in the history. An
+ *   operation whose id one of the eight newest records of the stack's history has is not run again: its recorded
+ *   result is returned, without steps, and another kind of operation with that id is refused. One with the id of an
+ *   operation that still runs waits for its end first. Where nothing shows whether that one still runs (the store has
+ *   no leases, and only a lock file names its process, of another host or before a restart of this one), it waits for
+ *   `waitForLock`, a minute when left out, and fails with `conflict` then: the error states what frees the stack. So
+ *   an operation whose answer was lost can be requested again, from any host. Operations of a set, or with the id
+ *   itself, end when that is cancelled in the store. A preview has no record, and runs each time.
+ * - `showSecrets` (boolean): Keeps secret values in the inputs and outputs of events: as secrets whose `ciphertext`
+ *   is the base64 of their JSON text, as the `b64` secrets manager has them. Left out, they are `[secret]`.
+ * - `skipPluginPreInstall` (boolean): Installs plugins only when they are needed. Left out, an engine with an
+ *   installer installs in advance what the state's providers need, and what the program's language runtime requires.
+ * - `snippets` (array of object of any JSON): Not supported: an operation with it is refused before it begins.
+ *   Snippets are pieces of program in PCL beside the program. Snippets of a state are kept by operations that run no
+ *   program; one that runs a program is refused while the state has any, because their resources would not be
+ *   registered, and so deleted.
+ * - `strict` (boolean): Previews an update or a destroy first, where no plan is given, and constrains it by the
+ *   result.
+ * - `targetDependents` (boolean): Resources that depend on a target are targets, too. Without `targets` it has no
+ *   effect.
+ * - `targetSnippets` (array of any JSON): Not supported: an operation with it is refused before it begins. The only
+ *   snippets that the operation works on.
+ * - `targets` (array of string): URNs of the only resources that the operation works on. In a glob, `*` matches any
+ *   text without a colon and `**` any text. A resource that is not selected keeps its record (a component still
+ *   publishes outputs), or is not created: its outputs are unknown then. Providers and the stack itself are always
+ *   selected. A target that matches no resource fails the operation.
+ * - `timeout` (number): How long the operation may take, in seconds. When it takes longer, it is cancelled: running
+ *   steps complete, and no other begins. Calls of providers and policies that have not ended 30 seconds later are
+ *   given up, so that their outcome is unknown; transforms and hooks are at once. The error, of the kind `cancelled`,
+ *   states the timeout and names such calls. Left out, there is no limit.
+ * - `unfinishedStacks` (array of string): The names of stacks (`project/stack`) that are being changed: a program
+ *   that reads the outputs of one fails at once, and the result names the stack. Those of a set that runs on several
+ *   hosts, for instance, which runs such a program again when the stack has ended.
+ * - `useLegacyDiff` (boolean): Compares inputs before providers are called for a diff.
+ * - `useLegacyRefreshDiff` (boolean): A refresh reports the differences of outputs, without calling providers for a
+ *   diff.
+ * - `waitForLock` (number): How long the operation waits for the stack while another one has locked it, in seconds.
+ *   Left out, it fails at once. The error, of the kind `conflict`, names the host, the process, the user and the
+ *   operation of the holder. A preview does not lock the stack.
+ * - `waitsForRegistrations` (boolean): Calls of every provider may wait for the effect of a later registration or
+ *   step. Left out, that holds for providers and plugins that declare it. When all calls that `parallel` allows stand
+ *   still while others queue, some of them no longer count, so that more than `parallel` run.
  *
  * Members of a policy pack:
  *
- * @members PolicyPack
+ * - `address` (string): The address at which the pack's analyzer listens: `host:port`, or an `http` URL. Left out,
+ *   the engine's resolver is asked for an `analyzer` of this name and version, with path and settings; one without an
+ *   answer leaves it to the path.
+ * - `checksums` (object of string): Hex checksums by platform, for the resolver.
+ * - `config` (object of any JSON): Settings by policy, and for `all`: an enforcement level (`advisory`, `mandatory`,
+ *   `remediate`, `disabled`), or an object with `enforcementLevel` and the members of the policy's own schema.
+ * - `downloadUrl` (string): The address from which the pack can be downloaded, for the resolver.
+ * - `name` (string): The name of the pack, in requests to the resolver and in errors. Defaults to the path.
+ * - `path` (string): The folder of the pack, with its `PulumiPolicy.yaml`. Without an address, and when the engine's
+ *   resolver names none, the engine starts the pack. A relative path begins at the project's folder.
+ * - `version` (string): The required version; any, when left out.
  *
  * `program` is run in place of the stack's; it may be null. A refresh runs a program only with `refreshProgram`, a
  * destroy only with `destroyProgram`. On success the library owns its `user_data`. An operation that cannot begin
  * fails in `sw_operation_wait`.
- *
- * # Safety
- * `stack` must be null or alive, `options` readable, `program` null or readable, `operation` writable, `error` null
- * or writable.
  */
 sw_status_t sw_stack_start(const struct sw_stack_t *stack,
                            int32_t kind,
@@ -2299,10 +2728,6 @@ sw_status_t sw_stack_start(const struct sw_stack_t *stack,
 /**
  * Starts an operation as `sw_stack_start` does, with functions of the host; `functions` may be null. The handles of policy
  * packs can be freed from then on.
- *
- * # Safety
- * `stack` must be null or alive, `options` readable, `functions` null or readable, as must what it points to, `operation`
- * writable, `error` null or writable.
  */
 sw_status_t sw_stack_start_with(const struct sw_stack_t *stack,
                                 int32_t kind,
@@ -2317,34 +2742,88 @@ sw_status_t sw_stack_start_with(const struct sw_stack_t *stack,
  *
  * `request` is JSON: an object with any of these members.
  *
- * @members ImportRequest
+ * - `file` (object of any JSON): An import file of the reference engine, in place of the members above.
+ * - `generateCode` (boolean): Whether the result has source code of the imported resources; `true` when left out. For
+ *   code of the Pulumi SDKs the provider of each package is asked for its schema.
+ * - `nameTable` (object of string): URNs of recorded resources by names, which `parent` and `provider` can have.
+ * - `protect` (boolean): Whether each imported resource is protected, so that an update or a destroy does not delete
+ *   it; `true` when left out.
+ * - `providerInputs` (object of object of any JSON): The configuration of providers of `nameTable` that are not
+ *   recorded, by name. An input of the provider among `resources` is the better place.
+ * - `resources` (array of ImportResource): The resources, in any order: parents and providers may follow.
  *
  * Members of a resource to import:
  *
- * @members ImportResource
+ * - `component` (boolean): Whether it is a component, which is recorded without a call of a provider.
+ * - `extension` (ImportExtension): An extension that the resource needs. Where the package of its type is the
+ *   extension itself, `provider` is one of the package that is extended.
+ * - `id` (string): The id by which the provider finds it. Components and providers have none.
+ * - `inputs` (object of any JSON): Inputs that complete those that the provider returns, and never replace them.
+ *   Those of a provider are its configuration. Secrets may be encrypted by the stack's secrets manager, as a state
+ *   has them.
+ * - `logicalName` (string): The name in the URN, where it is not `name`.
+ * - `name` (string): The name for references of other resources to it and in source code; that of the URN, too, where
+ *   `logicalName` is left out.
+ * - `outputs` (object of any JSON): The outputs, as a state has them. The provider is not asked for the resource
+ *   then: its inputs are `inputs`.
+ * - `parameterization` (ImportParameterization): The parameter by which another plugin serves the package, whose
+ *   version `version` is.
+ * - `parent` (string): The parent: the name of another resource of the import, of `nameTable` or of a recorded
+ *   resource, in this order, or a URN. A name that several recorded resources have is refused. Left out, it is the
+ *   stack.
+ * - `pluginDownloadUrl` (string): The address from which the plugin of the default provider is installed.
+ * - `properties` (array of string): The names of the inputs to keep; left out, all that the provider returns.
+ * - `provider` (string): The provider, likewise. Left out, it is the default provider of the package, also below a
+ *   parent with another one.
+ * - `remote` (boolean): Whether its provider constructs the component.
+ * - `type` (string): The type token: `package:module:member`. The type of a provider is `pulumi:providers:package`:
+ *   it is created, with `inputs` as its configuration.
+ * - `version` (string): The version of the package that the default provider has; left out, the newest that the state
+ *   has.
  *
  * Members of a parameterization:
  *
- * @members ImportParameterization
+ * - `pluginName` (string): The name of the plugin.
+ * - `pluginVersion` (string): The version of the plugin.
+ * - `value` (string): The parameter, in base64.
  *
  * Members of an extension:
  *
- * @members ImportExtension
+ * - `name` (string): The name of the extension.
+ * - `value` (string): Its value, in base64.
+ * - `version` (string): Its version.
  *
  * `options` is JSON, or empty, as for `sw_stack_start`. The member `imported` of the result:
  *
- * @members ImportReport
+ * - `code` (ImportCode): Programs that declare the imported resources.
+ * - `configuration` (object of string): The values of the configuration that the programs read, as texts by key: the
+ *   secrets among the inputs. One that is no text is its JSON.
+ * - `resources` (array of ImportedResource): The requested resources, in the order of the request.
  *
  * Members of an imported resource, whose values have the plain JSON form:
  *
- * @members ImportedResource
+ * - `error` (ErrorFacts): Why it was not imported.
+ * - `id` (string): The id; empty for components.
+ * - `inputs` (object of any JSON): The inputs, as they are recorded. Secrets are marked.
+ * - `name` (string): The name in the request.
+ * - `outcome` (ImportOutcome): What has become of it: `imported` (in a preview: it can be), `existing` where it was
+ *   recorded before, `failed`, or `not_tried` because its parent or its provider failed.
+ * - `outputs` (object of any JSON): The outputs, as they are recorded. Secrets are marked.
+ * - `parent` (string): The URN of its parent; none for a child of the stack.
+ * - `protect` (boolean): Whether it is protected.
+ * - `provider` (string): The reference of its provider; empty for providers and components.
+ * - `type` (string): The type.
+ * - `urn` (string): The URN.
  *
  * Members of the source code:
  *
- * @members ImportCode
- *
- * # Safety
- * `stack` must be null or alive, `request` and `options` readable, `operation` writable, `error` null or writable.
+ * - `c` (string): A program of this library for C.
+ * - `python` (string): A program of this library for Python; empty where no code was requested, as all others.
+ * - `rust` (string): A program of this library for Rust.
+ * - `sdkPython` (string): A program of the Pulumi SDK for Python, where the provider of a package serves its schema;
+ *   it has the resources of such packages alone.
+ * - `sdkTypescript` (string): A program of the Pulumi SDK for TypeScript, likewise.
+ * - `typescript` (string): A program of this library for Node: TypeScript that is JavaScript, too.
  */
 sw_status_t sw_stack_import_resources(const struct sw_stack_t *stack,
                                       struct sw_bytes_view_t request,
@@ -2354,9 +2833,6 @@ sw_status_t sw_stack_import_resources(const struct sw_stack_t *stack,
 
 /**
  * Returns the state as a deployment document (JSON). Its secrets are encrypted, and in plain text with `show_secrets`.
- *
- * # Safety
- * `stack` must be null or alive, `deployment` writable, `error` null or writable.
  */
 sw_status_t sw_stack_export_deployment(const struct sw_stack_t *stack,
                                        bool show_secrets,
@@ -2367,10 +2843,8 @@ sw_status_t sw_stack_export_deployment(const struct sw_stack_t *stack,
  * Gives the stack's outputs as a JSON object by name. Secret values are `[secret]` unless they are to be shown. The members of
  * an output:
  *
- * @members OutputValue
- *
- * # Safety
- * `stack` must be null or alive, `outputs` writable, `error` null or writable.
+ * - `secret` (boolean): Whether the value is secret, or holds a secret.
+ * - `value` (any JSON): The value in plain JSON form. Text for display has `[secret]` in place of a secret one.
  */
 sw_status_t sw_stack_outputs(const struct sw_stack_t *stack,
                              bool show_secrets,
@@ -2380,9 +2854,6 @@ sw_status_t sw_stack_outputs(const struct sw_stack_t *stack,
 /**
  * Returns the history as a JSON array of the reference engine's records, newest first. The `version` of a record is the number by
  * which `restore` of `sw_stack_edit` takes it, counted from 1, the oldest.
- *
- * # Safety
- * `stack` must be null or alive, `history` writable, `error` null or writable.
  */
 sw_status_t sw_stack_history(const struct sw_stack_t *stack,
                              struct sw_bytes_t **history,
@@ -2391,9 +2862,6 @@ sw_status_t sw_stack_history(const struct sw_stack_t *stack,
 /**
  * Returns a page of the history, as `sw_stack_history` does. Pages have `limit` records, and are counted from 1; with the
  * limit 0, the first page has all records. Records of other pages are not read.
- *
- * # Safety
- * `stack` must be null or alive, `history` writable, `error` null or writable.
  */
 sw_status_t sw_stack_history_page(const struct sw_stack_t *stack,
                                   size_t limit,
@@ -2405,14 +2873,39 @@ sw_status_t sw_stack_history_page(const struct sw_stack_t *stack,
  * Returns the recorded resources as a JSON array, each after those that it refers to. Secret values are `[secret]` unless they
  * are to be shown. While an operation runs, that is the state as it was recorded when it was read. The members of a resource:
  *
- * @members ResourceRecord
+ * - `additionalSecretOutputs` (array of string): The names of outputs that are secret by its options.
+ * - `created` (string): When it was created, in the form of RFC 3339.
+ * - `custom` (boolean): Whether a provider manages it; components and the stack itself are not custom.
+ * - `delete` (boolean): Whether it is an old copy that waits for its deletion.
+ * - `deletedWith` (string): The URN of the resource whose deletion makes its own unnecessary.
+ * - `dependencies` (array of string): The URNs of the resources that it depends on as a whole.
+ * - `external` (boolean): Whether it is only read, and managed elsewhere.
+ * - `id` (string): The id that its provider gave it; empty for components, and for the stack itself.
+ * - `ignoreChanges` (array of string): The paths of inputs whose changes are ignored.
+ * - `importId` (string): The id that its program imported it by; empty when it was not.
+ * - `initErrors` (array of string): What has failed in its initialization; empty when it succeeded.
+ * - `inputs` (object of OutputValue): The inputs by name, as its provider checked them.
+ * - `modified` (string): When it was last changed, likewise.
+ * - `name` (string): The name.
+ * - `outputs` (object of OutputValue): The outputs by name.
+ * - `parent` (string): The URN of its parent.
+ * - `pendingReplacement` (boolean): Whether it was deleted for a replacement that has not been created yet.
+ * - `propertyDependencies` (object of array of string): The URNs of the resources that its inputs depend on, by the
+ *   names of the inputs.
+ * - `protect` (boolean): Whether its deletion is refused.
+ * - `provider` (string): The reference of its provider, `urn::id`; empty for components and providers.
+ * - `replaceWith` (array of string): The URNs of the resources with which it is replaced.
+ * - `retainOnDelete` (boolean): Whether its deletion keeps the real resource.
+ * - `sourcePosition` (string): Where its program registered it, as `file:///…#line,column`.
+ * - `taint` (boolean): Whether the next update replaces it.
+ * - `type` (string): The type.
+ * - `urn` (string): The URN. Only an old copy that waits for its deletion shares it with another record.
+ * - `viewOf` (string): The URN of the resource that it is a view of.
  *
  * Members of an input or output:
  *
- * @members OutputValue
- *
- * # Safety
- * `stack` must be null or alive, `resources` writable, `error` null or writable.
+ * - `secret` (boolean): Whether the value is secret, or holds a secret.
+ * - `value` (any JSON): The value in plain JSON form. Text for display has `[secret]` in place of a secret one.
  */
 sw_status_t sw_stack_resources(const struct sw_stack_t *stack,
                                bool show_secrets,
@@ -2422,9 +2915,6 @@ sw_status_t sw_stack_resources(const struct sw_stack_t *stack,
 /**
  * Returns the record of a URN as a JSON object with the members that `sw_stack_resources` lists. An unknown one is a
  * `NOT_FOUND` error, whose hints name the most similar URNs.
- *
- * # Safety
- * `stack` must be null or alive, `urn` readable, `resource` writable, `error` null or writable.
  */
 sw_status_t sw_stack_resource(const struct sw_stack_t *stack,
                               struct sw_bytes_view_t urn,
@@ -2435,18 +2925,23 @@ sw_status_t sw_stack_resource(const struct sw_stack_t *stack,
 /**
  * Returns the recorded resources and the references between them as a JSON object with these members:
  *
- * @members ResourceGraph
+ * - `edges` (array of GraphEdge): The references, in the order of the resources that refer.
+ * - `nodes` (array of GraphNode): The resources: each stands after all that it refers to.
  *
  * Members of a node:
  *
- * @members GraphNode
+ * - `delete` (boolean): Whether it is an old copy that waits for its deletion. It can have the URN of another node.
+ * - `id` (string): The id that its provider gave it; empty for components.
+ * - `name` (string): The name.
+ * - `type` (string): The type.
+ * - `urn` (string): The URN.
  *
  * Members of an edge:
  *
- * @members GraphEdge
- *
- * # Safety
- * `stack` must be null or alive, `graph` writable, `error` null or writable.
+ * - `kind` (ReferenceKind): The kind of the reference.
+ * - `property` (string): The name of the input that depends on the other resource, for the kind `property`.
+ * - `source` (integer): The position of the resource that refers, among the nodes.
+ * - `target` (integer): The position of the resource that it refers to, which is lower.
  */
 sw_status_t sw_stack_graph(const struct sw_stack_t *stack,
                            struct sw_bytes_t **graph,
@@ -2454,9 +2949,6 @@ sw_status_t sw_stack_graph(const struct sw_stack_t *stack,
 
 /**
  * Replaces the state by a deployment document. An invalid one is an error, and the state is unchanged.
- *
- * # Safety
- * `stack` must be null or alive, `deployment` readable, `error` null or writable.
  */
 sw_status_t sw_stack_import_deployment(const struct sw_stack_t *stack,
                                        struct sw_bytes_view_t deployment,
@@ -2464,9 +2956,6 @@ sw_status_t sw_stack_import_deployment(const struct sw_stack_t *stack,
 
 /**
  * Returns the tags that are kept with the stack as a JSON object by name. Those of the setting `tags` are not among them.
- *
- * # Safety
- * `stack` must be null or alive, `tags` writable, `error` null or writable.
  */
 sw_status_t sw_stack_list_tags(const struct sw_stack_t *stack,
                                struct sw_bytes_t **tags,
@@ -2474,9 +2963,6 @@ sw_status_t sw_stack_list_tags(const struct sw_stack_t *stack,
 
 /**
  * Sets a tag that is kept with the stack, where the reference engine keeps it.
- *
- * # Safety
- * `stack` must be null or alive, `name` and `value` readable, `error` null or writable.
  */
 sw_status_t sw_stack_set_tag(const struct sw_stack_t *stack,
                              struct sw_bytes_view_t name,
@@ -2485,9 +2971,6 @@ sw_status_t sw_stack_set_tag(const struct sw_stack_t *stack,
 
 /**
  * Removes a tag, and sets `existed` (which may be null) to whether there was one.
- *
- * # Safety
- * `stack` must be null or alive, `name` readable, `existed` null or writable, `error` null or writable.
  */
 sw_status_t sw_stack_remove_tag(const struct sw_stack_t *stack,
                                 struct sw_bytes_view_t name,
@@ -2499,9 +2982,6 @@ sw_status_t sw_stack_remove_tag(const struct sw_stack_t *stack,
  * `NOT_FOUND` error.
  *
  * A stack takes its settings from a project when its setting `project` is the path of the folder.
- *
- * # Safety
- * `engine` must be null or alive, `folder` readable, `project` writable, `error` null or writable.
  */
 sw_status_t sw_project_open(const struct sw_engine_t *engine,
                             struct sw_bytes_view_t folder,
@@ -2511,14 +2991,35 @@ sw_status_t sw_project_open(const struct sw_engine_t *engine,
 /**
  * Returns the content of the project file as JSON. Its members:
  *
- * @members ProjectFacts
+ * - `author` (string): The author.
+ * - `backendUrl` (string): The URL of the store of states. The engine's own store is used all the same.
+ * - `config` (array of ConfigDeclaration): The declared configuration, in the order of the file.
+ * - `description` (string): The description.
+ * - `document` (object of any JSON): The whole file, as plain JSON.
+ * - `folder` (string): The folder of the file.
+ * - `license` (string): The license.
+ * - `main` (string): The path of the program, relative to the folder.
+ * - `name` (string): The name.
+ * - `packages` (any JSON): Packages by name, as written.
+ * - `path` (string): The path of the file.
+ * - `plugins` (any JSON): Plugins at fixed paths, as written.
+ * - `refresh` (string): `always` when updates and destroys refresh first.
+ * - `requiredVersion` (string): The versions of the reference engine that the project admits. They are not compared.
+ * - `runtime` (string): The language of the program: `python`, `nodejs`…
+ * - `runtimeOptions` (object of any JSON): The options of the language's runtime, by name.
+ * - `stackConfigDir` (string): The folder of the settings files of stacks, relative to the folder.
+ * - `template` (any JSON): The template that the project was made from, as written.
+ * - `website` (string): The website.
  *
  * Members of a declaration:
  *
- * @members ConfigDeclaration
- *
- * # Safety
- * `project` must be null or alive, `facts` writable, `error` null or writable.
+ * - `default` (any JSON): The value of stacks that do not set the key.
+ * - `description` (string): The description.
+ * - `key` (string): The key, as `namespace:name`.
+ * - `secret` (boolean): Whether stacks must encrypt the value.
+ * - `type` (string): The type: `string`, `integer`, `number`, `boolean`, `object`, `array` or `array<string>`; any
+ *   when left out.
+ * - `value` (any JSON): The same, for keys of other namespaces.
  */
 sw_status_t sw_project_facts(const struct sw_project_t *project,
                              struct sw_bytes_t **facts,
@@ -2527,9 +3028,6 @@ sw_status_t sw_project_facts(const struct sw_project_t *project,
 /**
  * Sets the value at a path of the project file (`description`, `template.config.region`); `value` is JSON. A change after which
  * the file would be no project file is refused.
- *
- * # Safety
- * `project` must be null or alive, `path` and `value` readable, `error` null or writable.
  */
 sw_status_t sw_project_set(const struct sw_project_t *project,
                            struct sw_bytes_view_t path,
@@ -2538,9 +3036,6 @@ sw_status_t sw_project_set(const struct sw_project_t *project,
 
 /**
  * Removes the value at a path of the project file, and sets `existed` (which may be null) to whether there was one.
- *
- * # Safety
- * `project` must be null or alive, `path` readable, `existed` null or writable, `error` null or writable.
  */
 sw_status_t sw_project_remove(const struct sw_project_t *project,
                               struct sw_bytes_view_t path,
@@ -2551,10 +3046,13 @@ sw_status_t sw_project_remove(const struct sw_project_t *project,
  * Returns the settings of a stack apart from its configuration as JSON. `stack` is its name, with or without the project. The
  * members:
  *
- * @members StackFile
- *
- * # Safety
- * `project` must be null or alive, `stack` readable, `settings` writable, `error` null or writable.
+ * - `encryptedKey` (string): The data key, encrypted by the key service.
+ * - `encryptionSalt` (string): The salt of the passphrase, with a value to check it.
+ * - `environment` (any JSON): The imported environments, as written. A stack that imports some is not opened.
+ * - `exists` (boolean): Whether there is such a file.
+ * - `path` (string): The path of the file.
+ * - `secretsProvider` (string): The kind of the secrets manager: `passphrase`, `default`, or the URL of a key
+ *   service.
  */
 sw_status_t sw_project_settings(const struct sw_project_t *project,
                                 struct sw_bytes_view_t stack,
@@ -2565,10 +3063,10 @@ sw_status_t sw_project_settings(const struct sw_project_t *project,
  * Returns the value at a path of a stack's configuration (`size`, `aws:tags["a"].b[0]`) as JSON, decrypted. Keys without a
  * namespace are the project's own. `passphrase` takes the place of the engine's; empty for that one. The members:
  *
- * @members ConfigEntry
- *
- * # Safety
- * `project` must be null or alive, `stack`, `path` and `passphrase` readable, `entry` writable, `error` null or writable.
+ * - `objectValue` (any JSON): The structure. Left out for a single value, and for a secret that is not shown.
+ * - `secret` (boolean): Whether the value is secret, or holds a secret.
+ * - `value` (string): The text that programs read; that of a structure is JSON. Left out for a secret that is not
+ *   shown.
  */
 sw_status_t sw_project_get_config(const struct sw_project_t *project,
                                   struct sw_bytes_view_t stack,
@@ -2580,9 +3078,6 @@ sw_status_t sw_project_get_config(const struct sw_project_t *project,
 /**
  * Returns a stack's configuration as a JSON object by key, with the defaults of declared keys. Secrets have no value unless they
  * are to be shown; the members of a value are those of `sw_project_get_config`.
- *
- * # Safety
- * `project` must be null or alive, `stack` and `passphrase` readable, `entries` writable, `error` null or writable.
  */
 sw_status_t sw_project_list_config(const struct sw_project_t *project,
                                    struct sw_bytes_view_t stack,
@@ -2596,9 +3091,6 @@ sw_status_t sw_project_list_config(const struct sw_project_t *project,
  * of `sw_stack_open`, so that `{"value": "text", "secret": true}` is a secret. The file gets the salt of the stack's state, or a
  * new one, when it has a first secret. A value of a key that is declared as secret is encrypted in any case, unless it has
  * `"secret": false`.
- *
- * # Safety
- * `project` must be null or alive, `stack`, `values` and `passphrase` readable, `error` null or writable.
  */
 sw_status_t sw_project_set_all_config(const struct sw_project_t *project,
                                       struct sw_bytes_view_t stack,
@@ -2609,9 +3101,6 @@ sw_status_t sw_project_set_all_config(const struct sw_project_t *project,
 /**
  * Removes values of a stack's configuration, in one write, and sets `removed` (which may be null) to how many there were.
  * `paths` is a JSON array.
- *
- * # Safety
- * `project` must be null or alive, `stack` and `paths` readable, `removed` null or writable, `error` null or writable.
  */
 sw_status_t sw_project_remove_config(const struct sw_project_t *project,
                                      struct sw_bytes_view_t stack,
@@ -2621,9 +3110,6 @@ sw_status_t sw_project_remove_config(const struct sw_project_t *project,
 
 /**
  * Frees a project's handle; its files remain. Null is ignored.
- *
- * # Safety
- * `project` must be null or a live object of `sw_project_open`.
  */
 void sw_project_free(struct sw_project_t *project);
 

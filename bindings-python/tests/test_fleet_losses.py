@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import stackwright as sw
 from stackwright import fleet
-from stackwright.fleet import _executor, _worker
+from stackwright.fleet import _engines, _executor, _worker
 from stackwright.fleet._engines import shared_engine
 from stackwright.fleet._ray import _RayFuture
 from stackwright.options import SECRET_SETTINGS
@@ -67,9 +67,12 @@ class Dropping:
         self.begins = begins
         self.dropped: concurrent.futures.Future[Any] | None = None
         self.kept: Callable[[], Any] | None = None
+        self.later = 0
+        """How many calls of stacks came after it."""
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> concurrent.futures.Future[Any]:
         if function.__name__ != "run_stack" or self.kept is not None:
+            self.later += function.__name__ == "run_stack"
             return self.inner.submit(function, *arguments)
         self.kept = lambda: function(*arguments)
         if self.begins:
@@ -95,6 +98,24 @@ async def test_a_lost_call_that_still_runs_keeps_the_mark_of_a_cancelled_set_and
     await until((folder / "cancelled").exists, "the cancellation of the lost call")
     (folder / "hold-a").unlink()
     assert executor.dropped is not None
+    end = await asyncio.wait_for(asyncio.wrap_future(executor.dropped), TIMEOUT_SECONDS)
+    assert end.report.outcome == "canceled" and made(folder) == {"a": 1}
+
+
+@on_loop
+async def test_a_stack_whose_lost_call_still_runs_is_unknown_although_another_call_of_it_was_cancelled(
+    threads: concurrent.futures.Executor, folder: Path, store: str, tmp_path: Path
+) -> None:
+    (folder / "hold-a").touch()
+    executor = Dropping(threads)
+    operation = fleet.up_all(executor, [spec("a", folder, store)])
+    await until((folder / "held-a").exists, "the Create")
+    await until(lambda: executor.later == 1, "the second call, which waits for the first one")
+    operation.cancel()
+    report = await ended(operation)
+    assert report.unknown == ("shop/a",) and report.stacks["shop/a"].attempts == 2
+    assert executor.dropped is not None and not executor.dropped.done() and marks(tmp_path)
+    (folder / "hold-a").unlink()
     end = await asyncio.wait_for(asyncio.wrap_future(executor.dropped), TIMEOUT_SECONDS)
     assert end.report.outcome == "canceled" and made(folder) == {"a": 1}
 
@@ -272,8 +293,10 @@ def test_the_settings_that_can_hold_secrets_are_settings_of_stacks() -> None:
 async def test_stacks_of_one_worker_have_passphrases_of_their_own(store: str) -> None:
     names = ("shop/a", "shop/b")
     specs = [fleet.StackSpec(name, "fleet_support:secretive", store=store, setup="fleet_support:own_passphrase") for name in names]
+    former = set(_engines._engines.kept)
     with concurrent.futures.ThreadPoolExecutor(1) as worker:
         report = await fleet.up_all(worker, specs)
+        assert len(set(_engines._engines.kept) - former) == 1, "both share an engine"
         assert {own.worker for own in report.stacks.values()} == {_worker.worker_name()}
         assert (await fleet.up_all(worker, specs)).changes == {"same": 2}
     for name in names:

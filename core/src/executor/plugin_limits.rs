@@ -27,12 +27,15 @@ impl fmt::Debug for PluginLimits {
     }
 }
 
+/// A [`StallReport`] that ends with its operation.
+type WeakReport = Weak<dyn Fn(String) + Send + Sync>;
+
 struct Shared {
     limit: usize,
     runtime: Runtime,
     plugins: Mutex<BTreeMap<String, Slots>>,
     /// Those of the operations that run.
-    reports: Arc<Mutex<Vec<Weak<dyn Fn(String) + Send + Sync>>>>,
+    reports: Arc<Mutex<Vec<WeakReport>>>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
