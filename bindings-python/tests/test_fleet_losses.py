@@ -60,11 +60,13 @@ def marks(tmp_path: Path) -> list[Path]:
 
 
 class Dropping:
-    """Loses the first call of a stack at once, although it runs or is still to begin."""
+    """Loses the first call of a stack, at once or when the test wants, although it runs or is still to begin."""
 
-    def __init__(self, inner: concurrent.futures.Executor, begins: bool = True) -> None:
+    def __init__(self, inner: concurrent.futures.Executor, begins: bool = True, at_once: bool = True) -> None:
         self.inner = inner
         self.begins = begins
+        self.at_once = at_once
+        self.lost: concurrent.futures.Future[Any] = concurrent.futures.Future()
         self.dropped: concurrent.futures.Future[Any] | None = None
         self.kept: Callable[[], Any] | None = None
         self.later = 0
@@ -77,9 +79,12 @@ class Dropping:
         self.kept = lambda: function(*arguments)
         if self.begins:
             self.dropped = self.inner.submit(function, *arguments)
-        lost: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        lost.set_exception(ConnectionError("the scheduler is gone"))
-        return lost
+        if self.at_once:
+            self.lose()
+        return self.lost
+
+    def lose(self) -> None:
+        self.lost.set_exception(ConnectionError("the scheduler is gone"))
 
 
 @on_loop
@@ -148,10 +153,11 @@ async def test_a_stack_with_a_lost_call_is_unknown_when_its_other_calls_fail_bef
     threads: concurrent.futures.Executor, folder: Path, store: str
 ) -> None:
     (folder / "hold-a").touch()
-    executor = Dropping(threads)
+    executor = Dropping(threads, at_once=False)
     operation = fleet.up_all(executor, [refusing("a", folder, store)])
     await until((folder / "held-a").exists, "the Create")
     (folder / "refuse").touch()
+    executor.lose()
     report = await ended(operation)
     own = report.stacks["shop/a"]
     assert report.unknown == ("shop/a",) and own.attempts == 4
