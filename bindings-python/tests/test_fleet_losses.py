@@ -335,12 +335,14 @@ async def test_stacks_share_an_engine_only_where_their_setups_describe_the_same_
         (given(), given()),
         (given(of=[{"a": (1, Path("b"))}]), given(of=[{"a": (1, Path("b"))}])),
         (given(of=lock), given(of=lock)),
+        (given(plugins=sw.Plugins(directories=["a"])), given(plugins=sw.Plugins(directories=["a"]))),
         (given(of=resolver("a")), given(of=resolver("a"))),
     ]
     other = [
         (given(), given("y")),
         (given(passphrase="one"), given(passphrase="other")),
         (given(of=[1]), given(of=[True])),
+        (given(plugins=sw.Plugins(directories=["a"])), given(plugins=sw.Plugins(directories=["b"]))),
         (given(of=threading.Lock()), given(of=threading.Lock())),
         (given(of=resolver("a")), given(of=resolver("b"))),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import threading
 import types
@@ -148,6 +149,8 @@ def _described(value: Any, path: tuple[int, ...]) -> Any:
             pass
         else:
             return (kind, value)
+    if dataclasses.is_dataclass(value) and not hasattr(value, "__dict__"):
+        return (kind, tuple(_described(getattr(value, field.name), path) for field in dataclasses.fields(value)))
     state = _state(value)
     return _Same(value) if state is None else (kind, _described(state[0], path))
 
