@@ -92,3 +92,22 @@ impl PluginLimits {
         slots
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_operation_that_has_ended_receives_no_warnings_and_leaves_nothing() {
+        let limits = PluginLimits::new(1, Runtime::system(tokio::runtime::Handle::current()));
+        let received = Arc::new(Mutex::new(0));
+        for _ in 0..3 {
+            let count = Arc::clone(&received);
+            let report: StallReport = Arc::new(move |_| *locked(&count) += 1);
+            limits.report_to(&report);
+            assert_eq!(locked(&limits.0.reports).len(), 1);
+            assert_eq!(Arc::strong_count(&received), 2);
+        }
+        assert_eq!(Arc::strong_count(&received), 1);
+    }
+}

@@ -55,6 +55,16 @@ fn memory(runtime: &Runtime) -> Arc<dyn Store> {
     Arc::new(MemoryStore::new(runtime.clone()))
 }
 
+/// Returns what a future returns within an hour of virtual time.
+async fn soon<T>(runtime: &Runtime, future: impl Future<Output = T>) -> T {
+    let mut future = std::pin::pin!(future.fuse());
+    let mut hour = runtime.clock.wait(Duration::from_secs(3600)).fuse();
+    futures::select_biased! {
+        ended = future => ended,
+        () = hour => unreachable!("it takes longer than an hour"),
+    }
+}
+
 /// Leaves the lock file of a process that can no longer release it.
 async fn died_holding(stack: &StackStorage, run: &str) {
     let lock = stack
@@ -81,7 +91,8 @@ async fn a_run_of_which_only_the_lock_file_of_another_host_is_left_is_waited_for
         died_holding(&on("there", &store, &runtime), RUN).await;
         let here = on("here", &store, &runtime);
         let begin = runtime.clock.elapsed();
-        let error = here.lock_within(purpose(RUN), limit, |_| {}).await.unwrap_err();
+        let locking = here.lock_within(purpose(RUN), limit, |_| {});
+        let error = soon(&runtime, locking).await.unwrap_err();
         assert_eq!(runtime.clock.elapsed() - begin, waited);
         assert_eq!(error.kind(), ErrorKind::Conflict);
         let hints = error.hints().join("\n");
@@ -99,8 +110,8 @@ async fn a_run_of_which_only_the_lock_file_of_another_host_is_left_is_waited_for
         // What the error advises frees the stack.
         let owner = LockOwner::parse("ann@there:7").unwrap();
         assert_eq!(here.break_locks_of(&owner).await.unwrap(), 1);
-        let lock = here.lock_within(purpose(RUN), limit, |_| {}).await.unwrap();
-        lock.release().await.unwrap();
+        let locking = here.lock_within(purpose(RUN), limit, |_| {});
+        soon(&runtime, locking).await.unwrap().release().await.unwrap();
     }
 }
 
@@ -121,7 +132,7 @@ async fn a_run_that_holds_the_lock_of_the_store_is_waited_for_until_it_ends() {
         () = hour.fuse() => {}
     }
     held.release().await.unwrap();
-    waiting.await.unwrap().release().await.unwrap();
+    soon(&runtime, waiting).await.unwrap().release().await.unwrap();
 }
 
 /// A store in which the holder of a stack ends just before its lock files are listed for this time.
