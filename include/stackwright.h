@@ -2660,9 +2660,11 @@ sw_status_t sw_stack_forget_pending(const struct sw_stack_t *stack,
  *   between them, the id of a set of runs and that of one of them. It is recorded in the lock and in the history. An
  *   operation whose id one of the eight newest records of the stack's history has is not run again: its recorded
  *   result is returned, without steps, and another kind of operation with that id is refused. One with the id of an
- *   operation that still runs waits for its end first. So an operation whose answer was lost can be requested again,
- *   from any host. Operations of a set, or with the id itself, end when that is cancelled in the store. A preview has
- *   no record, and runs each time.
+ *   operation that still runs waits for its end first. Where nothing shows whether that one still runs (the store has
+ *   no leases, and only a lock file names its process, of another host or before a restart of this one), it waits for
+ *   `waitForLock`, a minute when left out, and fails with `conflict` then: the error states what frees the stack. So
+ *   an operation whose answer was lost can be requested again, from any host. Operations of a set, or with the id
+ *   itself, end when that is cancelled in the store. A preview has no record, and runs each time.
  * - `showSecrets` (boolean): Keeps secret values in the inputs and outputs of events: as secrets whose `ciphertext`
  *   is the base64 of their JSON text, as the `b64` secrets manager has them. Left out, they are `[secret]`.
  * - `skipPluginPreInstall` (boolean): Installs plugins only when they are needed. Left out, an engine with an

@@ -375,9 +375,11 @@ export interface OperationOptions {
      * id of a set of runs and that of one of them. It is recorded in the lock and in the history. An operation whose
      * id one of the eight newest records of the stack's history has is not run again: its recorded result is
      * returned, without steps, and another kind of operation with that id is refused. One with the id of an operation
-     * that still runs waits for its end first. So an operation whose answer was lost can be requested again, from any
-     * host. Operations of a set, or with the id itself, end when that is cancelled in the store. A preview has no
-     * record, and runs each time.
+     * that still runs waits for its end first. Where nothing shows whether that one still runs (the store has no
+     * leases, and only a lock file names its process, of another host or before a restart of this one), it waits for
+     * `waitForLock`, a minute when left out, and fails with `conflict` then: the error states what frees the stack.
+     * So an operation whose answer was lost can be requested again, from any host. Operations of a set, or with the
+     * id itself, end when that is cancelled in the store. A preview has no record, and runs each time.
      */
     runId?: string;
     /**

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { CancelledError, display, FailedError, FleetOperation, FleetResult, InvalidInputError, Result } from "../index.mjs";
-import { Memory, memoryEngine } from "./support.mjs";
+import { folder, Memory, memoryEngine } from "./support.mjs";
 
 /** A program with one thing, named after its stack, that reads other stacks with references. */
 const program = (name, ...reads) => (context) => {
@@ -188,6 +188,73 @@ test("stacks that need each other are an error that names them", async () => {
     const { fleetResult } = await reading.then(() => assert.fail("it has failed"), (reason) => reason);
     const texts = Object.values(fleetResult.stacks).map(({ error, result }) => `${error} ${JSON.stringify(result.diagnostics)}`);
     assert.match(texts.join(), /the stacks of the set need each other: 'shop\//);
+});
+
+/** Makes a promise with the function that resolves it. */
+function deferred() {
+    const made = {};
+    made.promise = new Promise((resolve) => {
+        made.resolve = resolve;
+    });
+    return made;
+}
+
+/** Resolves with what a promise does, and rejects when that takes too long. */
+function soon(promise, what) {
+    const late = new Promise((_resolve, reject) => {
+        setTimeout(() => reject(new Error(`it takes too long: ${what}`)), 60_000).unref();
+    });
+    return Promise.race([promise, late]);
+}
+
+test("a run is cancelled by its id through another engine, until it is forgotten", async (context) => {
+    const store = `file://${folder(context)}`;
+    const begun = deferred();
+    const cancelled = deferred();
+    const released = deferred();
+    const memory = new Memory({
+        create: async () => {
+            begun.resolve();
+            await released.promise;
+        },
+    });
+    memory.cancel = () => cancelled.resolve();
+    const [engine, other] = [memoryEngine(memory, { store }), memoryEngine(new Memory(), { store })];
+    const stack = await opened(engine, "a");
+    const operation = stack.up({ runId: "set/1" });
+    await soon(begun.promise, "the creation");
+    // A call that is repeated counts once: what runs is completed.
+    await other.cancelRun("set", { requests: 1 });
+    await other.cancelRun("set", { requests: 1 });
+    await soon(cancelled.promise, "the cancellation");
+    released.resolve();
+    const error = await operation.then(() => assert.fail("it was cancelled"), (reason) => reason);
+    assert.ok(error instanceof CancelledError);
+    assert.equal(error.result.outcome, "canceled");
+    assert.deepEqual(creations(memory), ["create a"]);
+    assert.equal((await stack.resources()).filter(({ type }) => type === "mem:index:Thing").length, 1);
+    // The mark stays, for runs of this set alone.
+    await assert.rejects(stack.up({ runId: "set/2" }), /its run was cancelled/);
+    assert.equal((await stack.up({ runId: "set2/1" })).outcome, "succeeded");
+    await other.forgetRun("set");
+    await other.forgetRun("set");
+    assert.equal((await stack.up({ runId: "set/2" })).outcome, "succeeded");
+});
+
+test("what is no id of a set, and no number of requests, is refused", async (context) => {
+    const engine = memoryEngine(new Memory(), { store: `file://${folder(context)}` });
+    const refused = [
+        [() => engine.cancelRun("set/1"), /one run of a set/],
+        [() => engine.cancelRun("a b"), /is no id of a run/],
+        [() => engine.cancelRun(7), /id/],
+        [() => engine.cancelRun("set", { requests: 3 }), /requests is 1 or 2, not /],
+        [() => engine.cancelRun("set", { request: 1 }), /unknown option .request. of cancelRun/],
+        [() => engine.forgetRun("set/1"), /one run of a set/],
+        [() => engine.forgetRun(), /id/],
+    ];
+    for (const [call, text] of refused) {
+        await assert.rejects(async () => call(), (error) => error instanceof InvalidInputError && text.test(error.message), `${text}`);
+    }
 });
 
 test("what is no set is refused", async () => {

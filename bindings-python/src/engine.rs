@@ -23,6 +23,7 @@ use crate::{
         PythonAutonamer, PythonCredentials, PythonFetch, PythonJournal, PythonStacks, PythonStore,
         python_secrets,
     },
+    plugin_limits::PluginLimits,
     project::Project,
     provider::{PythonInstaller, PythonProvider, PythonResolver},
     runtime::Runtime,
@@ -148,6 +149,9 @@ impl Engine {
             .trusted_peers(document.trusted_peers)
             .nested_secrets(document.nested_secrets)
             .max_calls_per_plugin(document.max_calls_per_plugin);
+        if let Some(limits) = given(member("plugin_limits")?) {
+            builder = builder.plugin_limits(limits.cast::<PluginLimits>()?.get().limits.clone());
+        }
         builder = match given(member("simulation")?) {
             Some(simulation) => simulated(builder, &simulation, given(member("answers")?), &providers)?,
             None => builder.store(store),

@@ -13,6 +13,7 @@ mod program;
 mod provider;
 mod host;
 mod picture;
+mod plugin_limits;
 mod operation;
 mod fleet;
 mod project;
@@ -45,6 +46,7 @@ mod _stackwright {
         gate::close_gate,
         operation::{Display, Events, Operation, OperationOutcome},
         picture::Picture,
+        plugin_limits::PluginLimits,
         program::{Registered, Run, check_options},
         project::{Project, replace_settings, settings_document},
         provider::{

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import time
 import uuid
 from collections import Counter
@@ -38,6 +39,11 @@ class Files:
     """Makes a file for each thing. A Create takes ``delay`` seconds once its file is there; where ``hold-NAME`` exists, until that is
     removed, and the number of its process is in ``held-NAME``."""
 
+    counting = threading.Lock()
+    running = 0
+    most = 0
+    """How many Creates of this process run now, and ran at most since the test has set it."""
+
     def __init__(self, folder: str, delay: float) -> None:
         self.folder = Path(folder)
         self.delay = delay
@@ -45,6 +51,16 @@ class Files:
     def create(self, request: sw.CreateRequest) -> sw.CreateResult:
         if request.preview:
             return sw.CreateResult("", request.inputs)
+        with Files.counting:
+            Files.running += 1
+            Files.most = max(Files.most, Files.running)
+        try:
+            return self.make(request)
+        finally:
+            with Files.counting:
+                Files.running -= 1
+
+    def make(self, request: sw.CreateRequest) -> sw.CreateResult:
         stack = str(request.inputs["stack"])
         id = f"{stack}.{request.name}.{uuid.uuid4().hex}"
         (self.folder / "things" / id).write_text("")
@@ -146,3 +162,50 @@ async def check_known(specs: Sequence[fleet.StackSpec], folder: Path) -> int:
         for begin in range(0, len(specs), 20):
             pending_creates += sum(await asyncio.gather(*(check(spec) for spec in specs[begin : begin + 20])))
     return pending_creates
+
+
+def setup_elsewhere(spec: fleet.StackSpec) -> fleet.WorkerSetup:
+    """Another function with another engine: it has a store of its own."""
+    engine = {"store": spec.config["store"], "secrets": Vault(), "providers": {"shop": Files(spec.config["folder"], spec.config["delay"])}}
+    return fleet.WorkerSetup(engine=engine, config={"token": sw.secret(SECRET)})
+
+
+def own_passphrase(spec: fleet.StackSpec) -> fleet.WorkerSetup:
+    """Each stack has another passphrase."""
+    return fleet.WorkerSetup(engine={"passphrase": f"phrase of {spec.stack}"}, config={"token": sw.secret(SECRET)})
+
+
+def secretive(ctx: sw.Context) -> None:
+    """Exports a secret."""
+    ctx.export("token", ctx.config.secret("token"))
+
+
+def loose(spec: fleet.StackSpec) -> fleet.WorkerSetup:
+    """Fails in the way that the configuration states, with a text that has the secret."""
+    text = f"the token {SECRET} was refused"
+    kind = spec.config["raises"]
+    if kind == "own":
+        raise sw.InvalidInputError(text, hints=[text])
+    if kind == "value":
+        raise ValueError(text)
+    if kind == "import":
+        raise ImportError(text, name=SECRET)
+    if kind == "exit":
+        raise SystemExit(text)
+    if kind == "nested":
+        try:
+            raise ValueError(text)
+        except ValueError as error:
+            raise sw.FailedError("it has failed") from error
+    raise AssertionError(kind)
+
+
+LOOSE = ("own", "value", "import", "exit", "nested")
+"""The ways in which :func:`loose` fails."""
+
+
+def refused_while(spec: fleet.StackSpec) -> fleet.WorkerSetup:
+    """Fails while there is the file ``refuse``."""
+    if (Path(spec.config["folder"]) / "refuse").exists():
+        raise ValueError(f"the token {SECRET} was refused")
+    return setup(spec)

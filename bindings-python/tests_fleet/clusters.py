@@ -47,6 +47,12 @@ def listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+def is_stopped(number: int) -> bool:
+    """Returns whether a process is stopped by a signal."""
+    # The name of the program, in parentheses, can have spaces.
+    return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
 def clean_environment(**variables: str) -> dict[str, str]:
     """Returns the environment of a process whose packages are those of its own interpreter."""
     return {**{name: value for name, value in os.environ.items() if name != "PYTHONPATH"}, **variables}
@@ -170,6 +176,10 @@ class Processes:
             process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder, env=clean_environment(**variables))
         self.running.append(process)
         return process
+
+    def worker(self, number: int) -> subprocess.Popen[bytes]:
+        """Returns the process with a number."""
+        return next(process for process in self.running if process.pid == number)
 
     def logs(self) -> bytes:
         return b"".join(path.read_bytes() for path in sorted(self.folder.rglob("*")) if path.is_file())

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import ray
 from stackwright import fleet, sync
+from stackwright.fleet._worker import StackTask, packed, run_stack
 
 from clusters import TESTS, postgres, until
 from fleet_support import SECRET, check_known, made, prepare, spec
@@ -59,3 +60,21 @@ def test_stacks_on_ray_end_as_they_should_when_a_worker_is_killed(logs: Path, po
     assert report.outcome == "succeeded" and made(folder)["s4"] == 1
     written = b"".join(path.read_bytes() for path in (logs / "session_latest").rglob("*") if path.is_file() and path.stat().st_size < 1 << 26)
     assert len(written) > 1000 and SECRET.encode() not in written
+
+
+@pytest.mark.timeout(200)
+def test_a_task_that_is_cancelled_after_it_has_begun_goes_on_and_is_recorded(logs: Path, postgres: str, tmp_path: Path) -> None:
+    folder = prepare(tmp_path / "work")
+    one = spec("a", folder, postgres.format("ray_cancelled"))
+    (folder / "hold-a").touch()
+    future = fleet.ray_executor(num_cpus=0.5).submit(run_stack, StackTask(one, "up", "set/1", packed(()), 0, None, False))
+    path = folder / "held-a"
+    until(lambda: path.exists() and path.read_text(), "the Create")
+    assert not future.cancel(), "it has begun"
+    (folder / "hold-a").unlink()
+    until(future.done, "the end of the task")
+    # The same run again waits for the first one, and finds its record.
+    again = fleet.ray_executor(num_cpus=0.5).submit(run_stack, StackTask(one, "up", "set/1", packed(()), 0, None, False))
+    report = again.result(60).report
+    assert report.outcome == "succeeded" and report.is_recorded and report.changes == {"create": 2}
+    assert made(folder) == {"a": 1} and asyncio.run(check_known([one], folder)) == 0

@@ -17,9 +17,9 @@ use std::{
 
 use bytes::Bytes;
 use stackwright::{
-    Engine, ErrorKind, Stack, StackSettings,
+    Engine, EngineBuilder, ErrorKind, Stack, StackSettings,
     event::{EventPayload, OperationOutcome},
-    fleet::{FleetOperation, FleetOptions, FleetResult, StackRun},
+    fleet::{FleetOperation, FleetOptions, FleetResult, PluginLimits, StackRun},
     monitor::{Invoke, Read, Registration},
     operation::OperationOptions,
     program::{Program, ProgramContext, from_fn},
@@ -118,13 +118,15 @@ impl Provider for Shared {
 
 const MANY_PERMITS: usize = 1_000;
 
-fn engine_on(store: Arc<dyn Store>, things: &Arc<Things>) -> Engine {
+fn builder_on(store: Arc<dyn Store>, things: &Arc<Things>) -> EngineBuilder {
     Engine::builder(Handle::current())
         .store(store)
         .secrets(Arc::new(Base64Provider))
         .provider("shop", Arc::new(Shared(Arc::clone(things))))
-        .build()
-        .unwrap()
+}
+
+fn engine_on(store: Arc<dyn Store>, things: &Arc<Things>) -> Engine {
+    builder_on(store, things).build().unwrap()
 }
 
 fn memory() -> Arc<MemoryStore> {
@@ -528,6 +530,32 @@ async fn the_calls_of_a_plugin_are_limited_in_all_stacks_together() {
         assert_eq!(things.running.load(Ordering::SeqCst), limit as usize);
         things.permits.add_permits(MANY_PERMITS);
         succeeded(&update).await;
+        assert_eq!(things.most.load(Ordering::SeqCst), limit as usize);
+        assert_eq!(things.take().len(), 8);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn engines_that_share_a_limit_count_the_calls_of_a_plugin_together() {
+    for limit in [1_u32, 3] {
+        let things = Things::new(0);
+        let shared = PluginLimits::new(limit, Runtime::system(Handle::current()));
+        let mut updates = Vec::new();
+        for name in ["north", "south"] {
+            let builder = builder_on(memory(), &things).plugin_limits(shared.clone());
+            let engine = builder.build().unwrap();
+            let mut runs = Vec::new();
+            for number in 0..4 {
+                runs.push(plain(&engine, &format!("{name}/s{number}")).await);
+            }
+            updates.push(engine.up_all(runs, FleetOptions::default()));
+        }
+        things.await_creations(limit).await;
+        assert_eq!(things.running.load(Ordering::SeqCst), limit as usize);
+        things.permits.add_permits(MANY_PERMITS);
+        for update in &updates {
+            succeeded(update).await;
+        }
         assert_eq!(things.most.load(Ordering::SeqCst), limit as usize);
         assert_eq!(things.take().len(), 8);
     }

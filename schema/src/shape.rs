@@ -151,6 +151,11 @@ impl Member {
         self.schema.contains_key("x-argument")
     }
 
+    /// Whether its plain data can be a secret value.
+    pub(crate) fn is_secret(&self) -> bool {
+        self.schema.contains_key("x-secret")
+    }
+
     /// Whether a resource can be in the place of its text.
     pub(crate) fn takes_resource(&self) -> bool {
         let accepted = |schema: &Map<String, Value>| schema.contains_key("x-reference");

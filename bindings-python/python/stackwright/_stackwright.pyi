@@ -29,6 +29,7 @@ __all__ = [
     "Operation",
     "OperationOutcome",
     "Picture",
+    "PluginLimits",
     "Project",
     "ReadRequest",
     "Registered",
@@ -318,6 +319,10 @@ class FleetOrder:
     def unfinished(self) -> list[int]: ...
     def is_over(self) -> bool: ...
     def error(self) -> BaseException | None: ...
+
+@final
+class PluginLimits:
+    def __new__(cls, limit: int) -> PluginLimits: ...
 
 @final
 class Display:

@@ -27,6 +27,7 @@ from ._records import summaries_of
 from ._results import InstalledPlugin, PluginProgress, StackSummary
 from ._runner import Program, check
 from ._stackwright import Engine as NativeEngine
+from ._stackwright import PluginLimits as NativePluginLimits
 from ._stackwright import Simulation as NativeSimulation
 from ._stackwright import close_gate
 from .credentials import Credentials, describe_credentials
@@ -154,6 +155,8 @@ class Engine:
     # What `stackwright.testing` sets before it begins: a simulation, and an object that answers its functions.
     _simulation: NativeSimulation | None = None
     _answers: object | None = None
+    # What a worker of an executor sets before it begins: a limit that its engines share.
+    _plugin_limits: NativePluginLimits | None = None
 
     def __init__(
         self,
@@ -239,6 +242,7 @@ class Engine:
             "autonamer": host_names,
             "installer": host_installer,
             "resolver": None if resolver is None else _provider.describe_resolver(resolver, self._raised),
+            "plugin_limits": self._plugin_limits,
             "provider_queue": self._provider_loop.queue,
             "start_task": _provider_threads.start_task,
             "start_thread": _provider_threads.start_thread,

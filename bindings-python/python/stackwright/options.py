@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, TypedDict, Union
+from typing import Any, Final, Literal, TypedDict, Union
 
 from ._record import record
 from .host import KeyService, Secrets
@@ -123,9 +123,12 @@ class OperationOptions(TypedDict, total=False):
       a ``/`` between them, the id of a set of runs and that of one of them. It is recorded in the lock and in the
       history. An operation whose id one of the eight newest records of the stack's history has is not run again: its
       recorded result is returned, without steps, and another kind of operation with that id is refused. One with the
-      id of an operation that still runs waits for its end first. So an operation whose answer was lost can be
-      requested again, from any host. Operations of a set, or with the id itself, end when that is cancelled in the
-      store. A preview has no record, and runs each time.
+      id of an operation that still runs waits for its end first. Where nothing shows whether that one still runs (the
+      store has no leases, and only a lock file names its process, of another host or before a restart of this one),
+      it waits for ``wait_for_lock``, a minute when left out, and fails with ``conflict`` then: the error states what
+      frees the stack. So an operation whose answer was lost can be requested again, from any host. Operations of a
+      set, or with the id itself, end when that is cancelled in the store. A preview has no record, and runs each
+      time.
     - ``show_secrets`` (bool): Keeps secret values in the inputs and outputs of events: as secrets whose
       ``ciphertext`` is the base64 of their JSON text, as the ``b64`` secrets manager has them. Left out, they are
       ``[secret]``.
@@ -433,3 +436,12 @@ class StackSettings(TypedDict, total=False):
     runtime_options: Mapping[str, Any] | None
     secrets: Secrets | KeyService | None
     tags: Mapping[str, str] | None
+
+
+SECRET_SETTINGS: Final = (
+    "deployment",
+    "passphrase",
+    "program_environment",
+    "reference_passphrases",
+)
+"""The settings of a stack that can hold secret values as plain data, beside its configuration."""

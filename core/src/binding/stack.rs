@@ -23,7 +23,8 @@ const MAX_OPTION_DEPTH: usize = 100;
 ///
 /// # Rust
 /// Python and Node hand over [`Self::config`], [`Self::deployment`], [`Self::secrets`], `journal` and `program` beside the
-/// document, because these are or hold objects of the language.
+/// document, because these are or hold objects of the language. Those with `x-secret` in their schema can hold secret values as plain
+/// data.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "StackSettings")]
@@ -55,7 +56,11 @@ pub struct StackDocument {
     ))]
     pub project: Option<PathBuf>,
     /// Variables of the environment of the program in the folder of [`Self::project`], beside those that plugins inherit.
-    #[schemars(extend("x-takes" = "strings by name", "x-python" = "Mapping[str, str] | None"))]
+    #[schemars(extend(
+        "x-takes" = "strings by name",
+        "x-python" = "Mapping[str, str] | None",
+        "x-secret" = true
+    ))]
     pub program_environment: BTreeMap<String, String>,
     /// The organization that programs see, `organization` when left out. It is no part of the stack's name.
     #[schemars(extend("x-python" = "str | None"))]
@@ -84,6 +89,7 @@ pub struct StackDocument {
         with = "Option<Map<String, Value>>",
         extend(
             "x-raw" = true,
+            "x-secret" = true,
             "x-python" = "Mapping[str, Any] | bytes | str | None",
             "x-typescript" = "string | object"
         )
@@ -98,14 +104,18 @@ pub struct StackDocument {
     journal: Beside,
     /// Encrypts the stack's secrets, in place of the engine's passphrase. A wrong one fails with `decrypt` when the stack has
     /// secrets.
-    #[schemars(extend("x-python" = "str | None"))]
+    #[schemars(extend("x-python" = "str | None", "x-secret" = true))]
     pub passphrase: Option<String>,
     /// The host's own encryption of the stack's secrets, or a key service, in place of the engine's.
     #[schemars(extend("x-python" = "Secrets | KeyService | None", "x-typescript" = "Secrets | KeyService"))]
     pub secrets: Option<SecretsDocument>,
     /// The passphrases of other stacks by their names (`project/stack`), for references to them. A stack that is not named
     /// here is opened as this one is.
-    #[schemars(extend("x-takes" = "strings by the names of stacks", "x-python" = "Mapping[str, str] | None"))]
+    #[schemars(extend(
+        "x-takes" = "strings by the names of stacks",
+        "x-python" = "Mapping[str, str] | None",
+        "x-secret" = true
+    ))]
     pub reference_passphrases: BTreeMap<String, String>,
     /// The address of a language runtime that runs the program, in place of one of the host.
     #[schemars(extend("x-in" = ["c"]))]

@@ -39,6 +39,7 @@ pub struct EngineBuilder {
     trusted_peers: Option<Vec<u32>>,
     nested_secrets: bool,
     max_calls_per_plugin: u32,
+    plugin_limits: Option<PluginLimits>,
     simulation: Option<Simulation>,
 }
 
@@ -64,6 +65,7 @@ impl EngineBuilder {
             trusted_peers: None,
             nested_secrets: true,
             max_calls_per_plugin: 0,
+            plugin_limits: None,
             simulation: None,
         }
     }
@@ -188,6 +190,34 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets a limit that the engine shares with others, in place of [`Self::max_calls_per_plugin`]: calls of a plugin count in all of them
+    /// together.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, runtime::Runtime, secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// use stackwright::fleet::PluginLimits;
+    /// let limits = PluginLimits::new(20, Runtime::system(Handle::current()));
+    /// let engine = || {
+    ///     let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    ///     let builder = Engine::builder(Handle::current()).store(store);
+    ///     builder.secrets(Arc::new(Base64Provider)).plugin_limits(limits.clone()).build()
+    /// };
+    /// let (north, south) = (engine()?, engine()?);
+    /// # drop((north, south));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn plugin_limits(mut self, limits: PluginLimits) -> Self {
+        self.plugin_limits = Some(limits);
+        self
+    }
+
     /// Simulates all packages that no provider of the host serves, for tests of programs. Without another store, the engine
     /// uses that of the simulation.
     #[must_use]
@@ -214,7 +244,10 @@ impl EngineBuilder {
         let secrets = self
             .secrets
             .ok_or_else(|| Error::invalid("an engine needs a secrets provider"))?;
-        let plugin_limits = PluginLimits::unless_zero(self.max_calls_per_plugin, &self.runtime);
+        let plugin_limits = match self.plugin_limits {
+            Some(limits) => Some(limits),
+            None => PluginLimits::unless_zero(self.max_calls_per_plugin, &self.runtime),
+        };
         let pool = ProviderPool::new(self.pool, self.runtime.clone());
         let service = Arc::new(EngineService::new(self.runtime.clone()));
         let loader = ProviderLoader::new(LoaderParts {

@@ -24,8 +24,8 @@ const QUESTIONS_PER_STEP: usize = 16;
 pub(super) struct CallLimits {
     steps: Slots,
     questions: Slots,
-    /// Those of the set of stacks that the run belongs to.
-    plugins: Option<PluginLimits>,
+    /// Those of the set of stacks, or of the engines, that the run belongs to, and what receives their warnings.
+    plugins: Option<(PluginLimits, StallReport)>,
     /// Calls of every provider may wait for later registrations.
     waits_for_registrations: bool,
     constructs: Constructs,
@@ -52,9 +52,13 @@ impl CallLimits {
         }
     }
 
-    /// Sets the limits of the set of stacks that the run belongs to.
-    pub(super) fn set_plugins(&mut self, plugins: Option<PluginLimits>) {
-        self.plugins = plugins;
+    /// Sets the limits of the set of stacks, or of the engines, that the run belongs to. `report` receives their warnings until the run
+    /// ends.
+    pub(super) fn set_plugins(&mut self, plugins: Option<PluginLimits>, report: StallReport) {
+        self.plugins = plugins.map(|plugins| {
+            plugins.report_to(&report);
+            (plugins, report)
+        });
     }
 
     /// Waits until the step may call its provider; `None` where it calls none.
@@ -109,7 +113,7 @@ impl CallLimits {
         // A call with a turn of its plugin has one of its run already, so that it goes on.
         let slot = slots.acquire(call.clone()).await;
         let plugin = match &self.plugins {
-            Some(plugins) => plugins.acquire(call).await,
+            Some((plugins, _)) => plugins.acquire(call).await,
             None => None,
         };
         CallTurn {

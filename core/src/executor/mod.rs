@@ -38,7 +38,7 @@ use crate::{
 pub(crate) use activity::Activity;
 pub(crate) use control::{AbandonedCall, Control, Failure};
 pub(crate) use outcome::{StepFailure, StepOutcome};
-pub(crate) use plugin_limits::PluginLimits;
+pub use plugin_limits::PluginLimits;
 pub(crate) use schedule::{run_cascades, run_in_order};
 pub(crate) use step::{PlannedImport, Step, StepDetail};
 
@@ -124,11 +124,9 @@ impl Executor {
     /// Returns the same executor whose calls count against further limits as well.
     #[must_use]
     pub(crate) fn with_plugin_limits(mut self, limits: Option<PluginLimits>) -> Self {
-        if let Some(limits) = &limits {
-            let events = self.events().clone();
-            limits.report_to(Arc::new(move |text| events.diagnostic(Diagnostic::warning(text))));
-        }
-        self.applier.limits.set_plugins(limits);
+        let events = self.events().clone();
+        let report: StallReport = Arc::new(move |text| events.diagnostic(Diagnostic::warning(text)));
+        self.applier.limits.set_plugins(limits, report);
         self
     }
 

@@ -29,6 +29,8 @@ pub use outcome::{FleetResult, StackEnd};
 pub use references::referenced_stacks;
 pub use set::FleetOperation;
 
+pub use crate::executor::PluginLimits;
+
 /// How many stacks are active at a time by default.
 const DEFAULT_MAX_STACKS: u32 = 16;
 

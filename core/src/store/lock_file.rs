@@ -60,6 +60,27 @@ impl Held {
     }
 }
 
+/// The error of a stack that could not be locked.
+pub(super) struct Refused {
+    pub(super) error: Error,
+    /// Whether the store's own lock is held, which ends with its holder. Of a lock file alone nothing shows whether its owner still
+    /// runs, unless that is a process of this host.
+    pub(super) is_held: bool,
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        let is_held = false;
+        Self { error, is_held }
+    }
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        refused.error
+    }
+}
+
 /// A stack that is locked against this engine, and not yet against the reference engine.
 pub(super) struct ReservedLock {
     name: StackName,
@@ -80,7 +101,7 @@ impl ReservedLock {
         facts: &HostFacts,
         runtime: &Runtime,
         purpose: Option<LockPurpose<'_>>,
-    ) -> Result<Self> {
+    ) -> std::result::Result<Self, Refused> {
         let qualified = name.qualified();
         let locking = match purpose {
             Some(purpose) => store.lock_for(&qualified, purpose).await,
@@ -90,7 +111,7 @@ impl ReservedLock {
             Ok(guard) => guard,
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 let holders = Others::holders(store, name, runtime).await?;
-                return Err(match holders.0.is_empty() {
+                let error = match holders.0.is_empty() {
                     // Only the store's own lock knows the holder, whose lock file was removed.
                     true => {
                         let held = format!(
@@ -101,14 +122,16 @@ impl ReservedLock {
                         holders.conflict_with(&held, store, name, facts)
                     }
                     false => holders.conflict(store, name, facts),
-                });
+                };
+                let is_held = true;
+                return Err(Refused { error, is_held });
             }
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         };
         let mut others = Others::read(store, name, "").await?;
         others.sweep(store, facts, guard.replaces_holders()).await?;
         if !others.0.is_empty() {
-            return Err(others.conflict(store, name, facts));
+            return Err(others.conflict(store, name, facts).into());
         }
         Ok(Self {
             name: name.clone(),
@@ -228,11 +251,28 @@ pub(super) async fn holder(
     Ok(holders.max_by_key(|holder| holder.is_alive))
 }
 
-/// Returns whether a lock file of the stack names a run.
-pub(super) async fn is_held_by(store: &Arc<dyn Store>, name: &StackName, run: &str) -> Result<bool> {
-    let others = Others::read(store, name, "").await?;
-    let mut owners = others.0.iter().filter_map(|(_, owner)| owner.as_ref());
-    Ok(owners.any(|owner| owner.run.as_deref() == Some(run)))
+/// Whom the lock files of a stack name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holders {
+    /// There is no lock file.
+    None,
+    /// An operation of the same run is among them.
+    OwnRun,
+    /// Other operations.
+    Others,
+}
+
+impl Holders {
+    /// Reads the lock files of a stack for an operation of `run`.
+    pub(super) async fn of(store: &Arc<dyn Store>, name: &StackName, run: &str) -> Result<Self> {
+        let others = Others::read(store, name, "").await?;
+        let mut owners = others.0.iter().filter_map(|(_, owner)| owner.as_ref());
+        Ok(match owners.any(|owner| owner.run.as_deref() == Some(run)) {
+            true => Self::OwnRun,
+            false if others.0.is_empty() => Self::None,
+            false => Self::Others,
+        })
+    }
 }
 
 /// Removes the lock files of an owner, and returns their number.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import pickle
 import time
 import uuid
@@ -18,7 +19,7 @@ from ..operation import called, joined
 from ._report import FleetReport, StackReport
 from ._sets import FleetEvent, Verb
 from ._spec import StackSpec
-from ._worker import StackTask, TaskEnd, cancel_run, mark, read_references, run_stack
+from ._worker import StackTask, TaskEnd, cancel_run, mark, packed, read_references, run_stack
 
 __all__ = ["ExecutorOperation", "ExecutorOptions", "destroy_all", "preview_all", "refresh_all", "up_all"]
 
@@ -27,6 +28,12 @@ RESUBMISSIONS: Final = 3
 
 _RESUBMISSION_PAUSE: Final = 0.5
 """The time before a lost call is submitted again, in seconds, which doubles: a connection that was cut may come back."""
+
+_MAX_STACKS: Final = 16
+"""How many stacks are submitted at a time by default."""
+
+_MARK_SECONDS: Final = 60.0
+"""How long this process tries to leave a mark in a store, and how long it waits for the executor to do so after that."""
 
 _REFERENCE_READS: Final = 25
 """How many stacks one call reads the references of."""
@@ -63,11 +70,12 @@ class ExecutorOptions(TypedDict, total=False):
     on_event: OnFleetEvent | None
     """Called here with the events of a stack when it has ended; may be ``async``."""
     event_sink: OnFleetEvent | None
-    """Called in the worker with each event at once, and pickled for that; ``on_event`` gets none then."""
+    """Called in the worker with each event at once, and pickled for that; ``on_event`` gets none then. What it raises changes nothing of the
+    stack: it gets no further event of that one, and the operation raises an error at its end, as it does for ``on_event``."""
     resubmit_after: float | None
     """When a call that has not ended is submitted once more, in seconds: some executors lose calls without a notice, as Dask does while its
-    client reconnects. It waits where the first one still runs, and does not repeat what that has done. 600 when left out; three times at
-    most."""
+    client reconnects. It waits where the first one still runs, and does not repeat what that has done. It takes one of the places of
+    ``max_stacks``, and a call that the executor states as running is not repeated. 600 when left out; three times at most."""
     resume: FleetReport | None
     """The report of a former call, which this one finishes: stacks that had succeeded are not run again, and those whose end was unknown
     keep the id of their run."""
@@ -98,6 +106,10 @@ class _Part:
         self.attempts = 0
         self.calls: list[ExecutorFuture] = []
         """The calls of the present run that have not ended."""
+        self.is_resubmitted = False
+        """Whether it is submitted again after a pause."""
+        self.is_unaccounted = False
+        """Whether a call of it was lost that may still run, or is still to begin, and would not find the record of its run."""
         self.report: StackReport | None = None
 
     @property
@@ -134,10 +146,13 @@ class ExecutorOperation:
         self._timers: dict[ExecutorFuture, asyncio.TimerHandle] = {}
         self._cancellations = 0
         self._asked = asyncio.Event()
-        self._uncancelled: list[ExecutorFuture] = []
-        """Calls that are no longer awaited and could not be cancelled."""
+        self._markings: list[asyncio.Task[None]] = []
+        self._unfinished: tuple[list[int], bytes] = ([], packed(()))
+        """The places of the unfinished stacks of the last submission, and their names."""
         self._began = time.monotonic()
         self._raised: Exception | None = None
+        self._warnings: list[str] = []
+        self._failed_sinks: list[str] = []
         self._ended: asyncio.Future[FleetReport] = asyncio.ensure_future(self._run())
 
     def cancel(self) -> None:
@@ -155,7 +170,8 @@ class ExecutorOperation:
     async def wait(self) -> FleetReport:
         """Waits for the end and returns the report, also that of a failed operation: see :attr:`FleetReport.error`.
 
-        What a listener (``on_event``) raised is raised when all is done.
+        What a listener (``on_event``) raised is raised when all is done, and that ``event_sink`` has failed: ``fleet_result`` of the error
+        is the report.
         """
         report = await joined(self._ended, None, self.cancel)
         if self._raised is not None and report.error is None:
@@ -183,7 +199,6 @@ class ExecutorOperation:
             order = await self._order()
         except StackwrightError as refusal:
             return self._refused(refusal)
-        marking: asyncio.Task[None] | None = None
         while True:
             if self._cancellations:
                 # Before the next turns: it may have been asked for while the order was not known.
@@ -198,7 +213,7 @@ class ExecutorOperation:
             if self._asked.is_set():
                 self._asked.clear()
                 order.cancel()
-                marking = asyncio.ensure_future(self._leave_marks(marking, min(self._cancellations, 2)))
+                self._leave_marks()
                 if self._cancellations > 1:
                     self._give_up(order)
             if message.done():
@@ -207,21 +222,39 @@ class ExecutorOperation:
                 message.cancel()
         for timer in self._timers.values():
             timer.cancel()
-        if marking is not None:
-            await marking
+        self._account(order)
+        if self._markings:
+            await asyncio.gather(*self._markings)
             # What may still begin must find the marks.
-            is_known = not any(part.report is not None and part.report.outcome == "unknown" for part in self._parts)
-            if is_known and all(call.done() for call in self._uncancelled):
+            if not any(part.report is not None and part.report.outcome == "unknown" for part in self._parts):
                 await self._mark_all(None)
         return self._reported(order.error())
 
     async def _order(self) -> FleetOrder:
-        """Orders the stacks by what their specifications state, and by the references that their states have."""
-        references = await self._references()
+        """Orders the stacks by what their specifications state, and by the references that their states have: unless the set is cancelled
+        before these are read."""
+        reading = asyncio.ensure_future(self._references())
+        asked = asyncio.ensure_future(self._asked.wait())
+        await asyncio.wait({reading, asked}, return_when=asyncio.FIRST_COMPLETED)
+        asked.cancel()
+        if reading.done():
+            references = reading.result()
+        else:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+            references = [[] for _ in self._parts]
         described = [
             (part.spec.stack, list(part.spec.depends_on), found) for part, found in zip(self._parts, references, strict=True)
         ]
         return FleetOrder(self._verb, described, self._options.max_stacks)
+
+    def _account(self, order: FleetOrder) -> None:
+        """Reports stacks as unknown of which a call may still run, or is still to begin, although they did not succeed."""
+        for place, part in enumerate(self._parts):
+            if part.is_unaccounted and part.report is not None and part.report.outcome not in ("succeeded", "unknown"):
+                self._settle_unknown(order, place, "a call of it was lost", part.report.error)
+        if self._cancellations and not self._markings and any(part.is_unaccounted for part in self._parts):
+            self._leave_marks()
 
     async def _references(self) -> list[list[str]]:
         names: list[list[str]] = []
@@ -248,18 +281,31 @@ class ExecutorOperation:
             if loss:
                 await asyncio.sleep(_RESUBMISSION_PAUSE * 2 ** (loss - 1))
             try:
-                future = self._executor.submit(read_references, specs, self._options.max_calls_per_plugin)
-                done: asyncio.Future[None] = self._loop.create_future()
-                future.add_done_callback(lambda _future, done=done: self._later(_set, done))
-                await asyncio.wait_for(done, self._options.resubmit_after)
-                found: list[list[str] | str] = future.result()
+                call = self._call(read_references, specs, self._options.max_calls_per_plugin)
+                found: list[list[str] | str] = await asyncio.wait_for(call, self._options.resubmit_after)
                 return found
             except (Exception, asyncio.TimeoutError) as error:
                 failure = error
         return [f"the executor has lost the call: {_described(failure)}" for _ in parts]
 
+    async def _call(self, function: Callable[..., Any], *arguments: object) -> Any:
+        """Returns what a call of the executor returns. It is cancelled when it is no longer awaited."""
+        future = self._executor.submit(function, *arguments)
+        done: asyncio.Future[None] = self._loop.create_future()
+        future.add_done_callback(lambda _future: self._later(_set, done))
+        try:
+            await done
+        except asyncio.CancelledError:
+            future.cancel()
+            raise
+        return future.result()
+
     def _take_turns(self, order: FleetOrder) -> None:
-        while (turn := order.next_turn()) is not None:
+        # Repetitions take the places of stacks that have not begun.
+        while self._cancellations or sum(len(part.calls) for part in self._parts) < self._options.max_stacks:
+            turn = order.next_turn()
+            if turn is None:
+                break
             place, skipped = turn
             part = self._parts[place]
             if skipped is not None:
@@ -273,12 +319,11 @@ class ExecutorOperation:
     def _submit(self, place: int, order: FleetOrder) -> None:
         part = self._parts[place]
         part.attempts += 1
-        unfinished = (self._parts[other].spec.stack for other in order.unfinished() if other != place)
         task = StackTask(
             part.spec,
             self._verb,
             part.own_run,
-            tuple(unfinished),
+            self._unfinished_names(order),
             self._options.max_calls_per_plugin,
             self._options.event_sink,
             self._options.on_event is not None and self._options.event_sink is None,
@@ -292,10 +337,25 @@ class ExecutorOperation:
         self._timers[future] = self._loop.call_later(self._options.resubmit_after, self._repeat_overdue, place, future, order)
         future.add_done_callback(lambda _done: self._later(self._inbox.put_nowait, (place, future)))
 
+    def _unfinished_names(self, order: FleetOrder) -> bytes:
+        """Returns the names of the unfinished stacks, which are put together once after each end."""
+        places = order.unfinished()
+        if places != self._unfinished[0]:
+            self._unfinished = (places, packed(self._parts[place].spec.stack for place in places))
+        return self._unfinished[1]
+
     def _repeat_overdue(self, place: int, future: ExecutorFuture, order: FleetOrder) -> None:
         """Submits a call once more that has not ended: the executor may have lost it."""
         part = self._parts[place]
-        if future in part.calls and part.repetitions < RESUBMISSIONS and not self._cancellations:
+        if future not in part.calls or self._cancellations:
+            return
+        is_running = getattr(future, "running", None)
+        if is_running is not None and is_running():
+            # It is not lost: the executor would notice.
+            self._timers[future] = self._loop.call_later(
+                self._options.resubmit_after, self._repeat_overdue, place, future, order
+            )
+        elif part.repetitions < RESUBMISSIONS:
             part.repetitions += 1
             self._submit(place, order)
 
@@ -321,40 +381,51 @@ class ExecutorOperation:
                 raise message
             end: TaskEnd = message.result()
         except Exception as error:
+            if not isinstance(message, BaseException):
+                part.is_unaccounted = True
             if not part.calls:
                 self._lost(order, place, error)
             return
+        if end.warning is not None:
+            self._warnings.append(f"{part.spec.stack}: {end.warning}")
+            self._failed_sinks.append(part.spec.stack)
         for line, internal in end.events:
             await self._listen(FleetEvent(stack=part.spec.stack, event=_events.parse(line, internal)))
         report = end.report
+        if end.is_settled:
+            # Another call of the run finds its record.
+            part.is_unaccounted = False
         if end.unfinished_reads and report.error is not None and not self._cancellations:
             try:
                 order.run_again(place, list(end.unfinished_reads))
             except StackwrightError as refusal:
                 report = _changed(report, error=refusal)
             else:
+                self._forget_calls(part, end.is_settled)
                 part.reads += 1
                 part.losses = part.repetitions = 0
-                self._forget_calls(part)
+                part.is_resubmitted = False
                 return
-        if isinstance(report.error, ConflictError) and part.attempts > 1:
+        is_open = not end.is_settled and report.outcome != "succeeded" and bool(part.is_unaccounted or part.calls)
+        is_repeatable = part.losses < RESUBMISSIONS and not self._cancellations
+        is_repeated = isinstance(report.error, ConflictError) and part.attempts > 1 and is_repeatable
+        if report.error is not None and (is_open or is_repeated):
             # Another call of the same run may hold the stack, or has ended it a moment ago.
-            if part.calls:
-                return
-            if part.losses < RESUBMISSIONS and not self._cancellations:
+            if not (self._cancellations and part.calls):
                 self._lost(order, place, report.error)
-                return
-        self._forget_calls(part)
+            return
+        self._forget_calls(part, end.is_settled)
         part.report = _changed(report, attempts=part.attempts)
         order.ended(place, _parts_of(report.error))
 
-    def _forget_calls(self, part: _Part) -> None:
-        """Cancels the calls of a run that has ended: one that waits for a place would begin after the set, with what has been replaced since."""
+    def _forget_calls(self, part: _Part, is_settled: bool) -> None:
+        """Cancels the calls of a run that has ended: one that waits for a place would begin after the set, with what has been replaced since.
+        That a call is cancelled does not mean that it has not begun: clusters cancel as well as they can."""
         for call in part.calls:
             if (timer := self._timers.pop(call, None)) is not None:
                 timer.cancel()
-            if not call.cancel():
-                self._uncancelled.append(call)
+            call.cancel()
+            part.is_unaccounted |= not is_settled
         part.calls.clear()
 
     async def _listen(self, event: FleetEvent) -> None:
@@ -363,19 +434,30 @@ class ExecutorOperation:
                 await called(self._options.on_event, event)
             except Exception as error:
                 self._raised = error
+                self._warnings.append(f"{event.stack}: on_event raised {_described(error)}, and got no further event")
 
-    def _lost(self, order: FleetOrder, place: int, error: Exception) -> None:
+    def _lost(self, order: FleetOrder, place: int, error: BaseException) -> None:
         """Submits a call again that was cancelled or lost without our asking, until that has happened too often."""
         part = self._parts[place]
+        if part.is_resubmitted:
+            return
         if part.losses < RESUBMISSIONS and not self._cancellations:
             part.losses += 1
+            part.is_resubmitted = True
             pause = _RESUBMISSION_PAUSE * 2 ** (part.losses - 1)
-            self._loop.call_later(pause, self._submit_again, place, order)
+            self._loop.call_later(pause, self._submit_again, place, part.own_run, order)
             return
-        self._settle_unknown(order, place, _described(error))
+        if isinstance(error, StackwrightError):
+            self._settle_unknown(order, place, "the last call has failed", error)
+        else:
+            self._settle_unknown(order, place, _described(error))
 
-    def _submit_again(self, place: int, order: FleetOrder) -> None:
-        if self._parts[place].report is not None:
+    def _submit_again(self, place: int, run: str, order: FleetOrder) -> None:
+        part = self._parts[place]
+        if part.own_run != run:
+            return  # Another call of that run has ended.
+        part.is_resubmitted = False
+        if part.report is not None or self._cancellations and part.calls:
             return
         if self._cancellations:
             self._settle_unknown(order, place, "the set was cancelled")
@@ -384,15 +466,26 @@ class ExecutorOperation:
         else:
             self._submit(place, order)
 
-    def _settle_unknown(self, order: FleetOrder, place: int, reason: str) -> None:
+    def _settle_unknown(
+        self, order: FleetOrder, place: int, reason: str, cause: BaseException | None = None
+    ) -> None:
         part = self._parts[place]
-        times = f"{part.attempts} calls" if part.attempts > 1 else "its call"
-        error = UnavailableError(
-            f"the executor has lost {times}, and the end of the stack is not known: {reason}",
-            hints=[
-                "a call with resume=<this report> finishes it: a run that has ended is not repeated, and one that still runs is waited for"
-            ],
-        )
+        hints = ["a call with resume=<this report> finishes it: a run that has ended is not repeated, and one that still runs is waited for"]
+        if self._cancellations:
+            set_id = part.run_id.partition("/")[0]
+            hints = [
+                f"the mark of the cancelled set stays in the store, and ends what still runs or begins; forget_run('{set_id}') of an engine "
+                "removes it when no call is left"
+            ]
+        if isinstance(cause, StackwrightError):
+            text = f"the end of the stack is not known: {reason}: {cause.message}"
+            hints = [*cause.hints, *hints]
+        else:
+            times = f"{part.attempts} calls" if part.attempts > 1 else "its call"
+            text = f"the executor has lost {times}, and the end of the stack is not known: {reason}"
+        error = UnavailableError(text, hints=hints)
+        self._forget_calls(part, False)
+        part.is_unaccounted = True
         part.report = StackReport(
             stack=part.spec.stack, outcome="unknown", run_id=part.own_run, error=error, attempts=part.attempts
         )
@@ -402,13 +495,10 @@ class ExecutorOperation:
         """Waits no longer for what has not ended."""
         for place, part in enumerate(self._parts):
             if part.report is None:
-                self._forget_calls(part)
                 self._settle_unknown(order, place, "the set was cancelled a second time")
 
-    async def _leave_marks(self, former: asyncio.Task[None] | None, requests: int) -> None:
-        if former is not None:
-            await former
-        await self._mark_all(requests)
+    def _leave_marks(self) -> None:
+        self._markings.append(asyncio.ensure_future(self._mark_all(min(self._cancellations, 2))))
 
     async def _mark_all(self, requests: int | None) -> None:
         """Leaves the marks of the set in each store, or removes them: ``requests`` is ``None``."""
@@ -419,15 +509,19 @@ class ExecutorOperation:
         await asyncio.gather(*(self._mark(spec, run, requests) for (run, _, _), spec in stores.items()))
 
     async def _mark(self, spec: StackSpec, run: str, requests: int | None) -> None:
-        try:
-            await mark(spec, run, requests)
-        except Exception:
-            # This process may have no access to the store. A worker has.
+        """Leaves or removes a mark here, without waiting for a place among the stacks that it is to end. Where this process has no access to
+        the store, a worker does it."""
+        failures: list[str] = []
+        for attempt in (lambda: mark(spec, run, requests), lambda: self._call(cancel_run, spec, run, requests)):
             try:
-                self._executor.submit(cancel_run, spec, run, requests)
-            except Exception as error:
-                if requests is not None and self._raised is None:
-                    self._raised = error
+                await asyncio.wait_for(attempt(), _MARK_SECONDS)
+                return
+            except (Exception, asyncio.TimeoutError) as error:
+                failures.append(error.message if isinstance(error, StackwrightError) else _described(error))
+        what = "left, so that the workers of this set do not end early" if requests is not None else "removed"
+        self._warnings.append(
+            f"the mark of the cancelled set {run} could not be {what}: in this process: {failures[0]}; in a worker: {failures[1]}"
+        )
 
     def _refused(self, refusal: StackwrightError) -> FleetReport:
         for part in self._parts:
@@ -437,7 +531,18 @@ class ExecutorOperation:
     def _reported(self, error: BaseException | None) -> FleetReport:
         reports = {part.spec.stack: part.report for part in self._parts if part.report is not None}
         duration = time.monotonic() - self._began
-        return FleetReport(reports, error, isinstance(error, CancelledError), duration, self.run_id, self._verb)
+        was_cancelled = isinstance(error, CancelledError)
+        report = FleetReport(reports, error, was_cancelled, duration, self.run_id, self._verb, tuple(self._warnings))
+        if isinstance(error, StackwrightError):
+            error.hints = (*error.hints, *self._warnings)
+        if self._raised is None and self._failed_sinks:
+            stacks = ", ".join(sorted(set(self._failed_sinks)))
+            self._raised = FailedError(f"the event sink has failed, and the stacks have not: {stacks}", hints=self._warnings)
+        if self._raised is not None:
+            # An exception without attributes leaves the report to the caller of `wait`, who gets none for another reason.
+            with contextlib.suppress(AttributeError, TypeError):
+                self._raised.fleet_result = report  # type: ignore[attr-defined]
+        return report
 
 
 def _set(done: asyncio.Future[None]) -> None:
@@ -451,7 +556,7 @@ def _changed(report: StackReport, **members: Any) -> StackReport:
     return replace(report, **members)
 
 
-def _described(error: Exception | None) -> str:
+def _described(error: BaseException | None) -> str:
     """Returns the class of an error of an executor. Its text may hold what the call was about."""
     return f"{type(error).__module__}.{type(error).__qualname__}"
 
@@ -478,6 +583,7 @@ def _resumed(parts: Sequence[_Part], verb: Verb, former: FleetReport | None) -> 
         elif report.outcome == "unknown" and former.outcome != "canceled":
             # The mark of a cancelled set would end it again.
             part.run_id = report.run_id
+            part.is_unaccounted = True
     return finished
 
 
@@ -514,7 +620,7 @@ def _start(
         resubmit_after = _RESUBMIT_AFTER
     if not isinstance(resubmit_after, (int, float)) or isinstance(resubmit_after, bool) or not resubmit_after > 0:
         raise InvalidInputError(f"resubmit_after takes a number of seconds above 0, not {resubmit_after!r}")
-    options = _Options(max_stacks or 0, max_calls_per_plugin or 0, on_event, event_sink, resubmit_after)
+    options = _Options(max_stacks or _MAX_STACKS, max_calls_per_plugin or 0, on_event, event_sink, resubmit_after)
     return ExecutorOperation(executor, verb, specs, options, resume)
 
 

@@ -28,7 +28,7 @@ class _RayExecutor(concurrent.futures.Executor):
 
 
 class _RayFuture(concurrent.futures.Future[Any]):
-    """Cancels the call with the future."""
+    """The future of a task. To cancel it is a request: Ray ends a task that waits for a place, and one that has begun may go on."""
 
     def __init__(self, cancel: Callable[[], object]) -> None:
         super().__init__()
@@ -38,10 +38,9 @@ class _RayFuture(concurrent.futures.Future[Any]):
         other.add_done_callback(self._settle)
 
     def cancel(self) -> bool:
-        cancelled = super().cancel()
-        if cancelled:
+        if not self.done():
             self._cancel()
-        return cancelled
+        return False
 
     def _settle(self, other: concurrent.futures.Future[Any]) -> None:
         if not self.set_running_or_notify_cancel():

@@ -65,6 +65,7 @@ class FleetReport:
         duration: float,
         run_id: str,
         verb: Literal["up", "preview", "refresh", "destroy"],
+        warnings: Sequence[str] = (),
     ) -> None:
         self.stacks: Final = stacks
         """What each stack came to by its name, in the order of the call."""
@@ -76,6 +77,8 @@ class FleetReport:
         """The id of the set, with which the ids of its runs begin."""
         self.verb: Final = verb
         """The operation: only the same one can finish it with ``resume``."""
+        self.warnings: Final[Sequence[str]] = tuple(warnings)
+        """What has failed beside the stacks: a listener or an event sink, the mark of a cancellation. No text has a secret value."""
         self.outcome: Final[Literal["succeeded", "failed", "canceled"]] = (
             "succeeded" if error is None else "canceled" if was_cancelled else "failed"
         )
@@ -113,6 +116,8 @@ class FleetReport:
             lines += [f"    {line}".rstrip() for line in report.text.splitlines()]
         if self.error is not None:
             lines.append(str(self.error))
+        else:
+            lines += [f"warning: {warning}" for warning in self.warnings]
         return "\n".join(lines) + "\n"
 
     def __str__(self) -> str:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 from .._annotations import Unpack
 from .._checks import require_given
 from ..errors import InvalidInputError
-from ..options import OperationOptions
+from ..options import SECRET_SETTINGS, OperationOptions
 
 __all__ = ["StackSpec", "WorkerSetup"]
 
@@ -19,6 +19,9 @@ _PATH: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*"
 
 _SECRET_WORDS: Final = ("password", "secret", "token", "passphrase", "credential", "access_key", "accesskey", "sig")
 """Parts of the names of parameters of a store's URL that hold credentials."""
+
+_SECRET_MARK: Final = ("4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270")
+"""The member that an object of the wire format has when it is a secret."""
 
 _OF_THE_SET: Final = ("run_id", "unfinished_stacks", "hold_session", "no_events")
 """The options that an operation on a set decides itself."""
@@ -36,7 +39,8 @@ class StackSpec:
         ``async``. It is called in each worker for each stack, and supplies what the specification must not hold: passphrase,
         credentials, secret configuration. It also supplies providers and all else that an engine has.
     :param config: The configuration that is not secret: plain JSON values by their keys.
-    :param settings: Further settings of the stack that are plain JSON values; see :class:`stackwright.StackSettings`.
+    :param settings: Further settings of the stack that are plain JSON values; see :class:`stackwright.StackSettings`. Those that can
+        hold secrets are refused: ``passphrase``, ``reference_passphrases``, ``program_environment`` and ``deployment``.
     :param depends_on: The stacks of the set that it needs, or their names, beside those that its recorded stack references name.
     :param options: The options of the stack's operation. Policy packs are folders on the worker.
     """
@@ -70,6 +74,14 @@ class StackSpec:
         self.config: Final[Mapping[str, Any]] = _plain("config", config)
         """The configuration that is not secret."""
         self.settings: Final[Mapping[str, Any]] = _plain("settings", settings)
+        for setting in self.settings:
+            if setting in SECRET_SETTINGS:
+                raise InvalidInputError(
+                    f"{setting} is refused among the settings of a specification, which leaves this process: it can hold secret values; "
+                    "the function of setup supplies it"
+                )
+            if setting == "config":
+                raise InvalidInputError("config is a parameter of a specification of its own, not one of its settings")
         """Further settings of the stack."""
         self.depends_on: Final = tuple(_name(other) for other in depends_on)
         """The names of the stacks that it needs."""
@@ -100,8 +112,9 @@ class WorkerSetup:
     """What a worker needs beside a specification. Its ``repr`` has names only.
 
     :param engine: Parameters of :class:`stackwright.Engine`: ``passphrase``, ``credentials``, ``providers``, ``plugins`` and others;
-        ``store`` where the specification has none. A worker has one engine for each store and function, which shares plugins: these
-        parameters are used once.
+        ``store`` where the specification has none. Stacks of a worker share an engine, and its plugins, where these are equal: the same
+        values, the same objects, or objects of one class with equal attributes. An object that has something without a value, such as a
+        connection, is made once for its module, not at each call. The passphrase can be another one for each stack.
     :param config: Configuration beside that of the specification, also with secret values (:func:`stackwright.secret`).
     :param settings: Settings of the stack beside those of the specification; see :class:`stackwright.StackSettings`.
     :param policies: Policies that check every resource; see :meth:`stackwright.Stack.preview`.
@@ -156,7 +169,19 @@ def _plain(name: str, given: Mapping[str, Any] | None) -> Mapping[str, Any]:
                 f"{name} of a specification takes plain JSON values, and that of {key!r} is of type {type(value).__name__}; "
                 "the function of setup supplies secret values"
             ) from error
+        if _has_secret(value):
+            raise InvalidInputError(
+                f"the value of {key!r} in {name} of a specification is marked as secret; the function of setup supplies secret values"
+            )
     return dict(given)
+
+
+def _has_secret(value: object) -> bool:
+    """Returns whether a plain value has a mark of a secret: ``{"value": …, "secret": True}``, or that of the wire format."""
+    if isinstance(value, Mapping):
+        is_entry = set(value) == {"value", "secret"} and value["secret"] is not False
+        return is_entry or value.get(_SECRET_MARK[0]) == _SECRET_MARK[1] or any(_has_secret(member) for member in value.values())
+    return isinstance(value, (list, tuple)) and any(_has_secret(item) for item in value)
 
 
 def _without_credentials(url: object) -> str:

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import inspect
 import os
 import platform
-import threading
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from .. import events as _events
 from .._bridge import answer
+from .._results import Diagnostic
 from ..engine import Engine
-from ..errors import InternalError, InvalidInputError, StackwrightError
+from ..errors import FailedError, InternalError, InvalidInputError, StackwrightError
 from ..operation import called
 from ..result import Result
+from ..stack import Stack
 from ..values import OutputValue
+from ._engines import shared_engine
 from ._report import StackReport
 from ._sets import FleetEvent, Verb
 from ._spec import StackSpec, WorkerSetup
 
-__all__ = ["StackTask", "TaskEnd", "cancel_run", "read_references", "run_stack"]
+__all__ = ["StackTask", "TaskEnd", "cancel_run", "mark", "packed", "read_references", "run_stack"]
 
 _READS: Final = 16
 """How many states a worker reads at a time."""
+
+_RECOGNISED_RUNS: Final = 8
+"""How many of the newest records of a history show that a run has ended."""
 
 
 class StackTask(NamedTuple):
@@ -34,8 +41,8 @@ class StackTask(NamedTuple):
     spec: StackSpec
     verb: Verb
     run_id: str
-    unfinished: tuple[str, ...]
-    """The stacks of the set whose outputs are not there yet."""
+    unfinished: bytes
+    """The stacks of the set whose outputs are not there yet, :func:`packed`."""
     max_calls_per_plugin: int
     event_sink: Callable[[FleetEvent], object] | None
     sends_events: bool
@@ -50,18 +57,15 @@ class TaskEnd(NamedTuple):
     """The unfinished stacks that the program has tried to read: it runs again after these."""
     events: tuple[tuple[str, bool], ...]
     """The events as JSON texts, each with whether it is internal."""
+    is_settled: bool
+    """Whether no other call of the run changes the stack any more: one that begins later finds the run's record."""
+    warning: str | None
+    """What has failed beside the stack."""
 
 
-_engines: Final[dict[tuple[object, ...], Engine]] = {}
-_engines_lock = threading.Lock()
-
-
-def _renew_lock() -> None:
-    global _engines_lock
-    _engines_lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_renew_lock)
+def packed(names: Iterable[str]) -> bytes:
+    """Returns names of stacks as few bytes: each task of a set has nearly all of them."""
+    return zlib.compress("\n".join(names).encode())
 
 
 def worker_name() -> str:
@@ -70,10 +74,11 @@ def worker_name() -> str:
 
 
 def run_stack(task: StackTask) -> TaskEnd:
-    """Runs one stack, in a worker. What fails, fails in the report: an exception of this function is none of the stack."""
-    from ..sync import _background
+    """Runs one stack, in a worker. What fails, fails in the report: an exception of this function is none of the stack. An interrupt, as Ray
+    sends one to a task that it cancels, does not end the wait: the operation goes on, and its worker is not free."""
+    from ..sync import _background, _uninterrupted
 
-    return _background.run(_run(task))
+    return _uninterrupted(_background.submit(_run(task)), lambda: None)
 
 
 def read_references(specs: Sequence[StackSpec], max_calls_per_plugin: int) -> list[list[str] | str]:
@@ -93,8 +98,11 @@ def cancel_run(spec: StackSpec, run_id: str, requests: int | None) -> None:
 
 async def mark(spec: StackSpec, run_id: str, requests: int | None) -> None:
     """Does the work of :func:`cancel_run` in this loop."""
-    engine = _engine_of(spec, await _setup_of(spec), 0)
-    await (engine.forget_run(run_id) if requests is None else engine.cancel_run(run_id, requests=requests))
+    async with _engine_for(spec, 0) as (engine, _, _):
+        await _guarded(
+            "the mark of the run",
+            lambda: engine.forget_run(run_id) if requests is None else engine.cancel_run(run_id, requests=requests),
+        )
 
 
 async def _read_references(specs: Sequence[StackSpec], max_calls_per_plugin: int) -> list[list[str] | str]:
@@ -103,9 +111,10 @@ async def _read_references(specs: Sequence[StackSpec], max_calls_per_plugin: int
     async def read(spec: StackSpec) -> list[str] | str:
         async with turns:
             try:
-                setup = await _setup_of(spec)
-                stack = await _engine_of(spec, setup, max_calls_per_plugin).stack(spec.stack, None, **_settings(spec, setup))
-                return await stack.referenced_stacks()
+                async with _engine_for(spec, max_calls_per_plugin) as (engine, _, settings):
+                    stack: Stack = await _guarded("opening the stack", lambda: engine.stack(spec.stack, None, **settings))
+                    names: list[str] = await _guarded("reading the stack", stack.referenced_stacks)
+                    return names
             except StackwrightError as error:
                 return error.message
 
@@ -115,43 +124,56 @@ async def _read_references(specs: Sequence[StackSpec], max_calls_per_plugin: int
 async def _run(task: StackTask) -> TaskEnd:
     try:
         return await _run_opened(task)
+    except StackwrightError as error:
+        return _failed(task, error)
     except Exception as error:
-        return TaskEnd(_failed(task, error), (), ())
+        return _failed(task, InternalError(_text_of(error, "running the stack")))
 
 
 async def _run_opened(task: StackTask) -> TaskEnd:
     spec = task.spec
-    setup = await _setup_of(spec)
-    engine = _engine_of(spec, setup, task.max_calls_per_plugin)
-    program = None if spec.program is None else _named(spec.program)
-    stack = await engine.stack(spec.stack, program, **_settings(spec, setup))
-    options: dict[str, Any] = {**spec.options, "run_id": task.run_id}
-    if task.unfinished and task.verb != "destroy":
-        options["unfinished_stacks"] = list(task.unfinished)
-    operation = getattr(stack, task.verb)(policies=setup.policies, **options)
-    events: list[tuple[str, bool]] = []
-    sunk: Exception | None = None
-    if task.sends_events or task.event_sink is not None:
-        stream = operation._native.events(False)
-        while batch := await answer(stream.next):
-            for line, internal, _ in batch:
-                if task.event_sink is None:
-                    events.append((line, internal))
-                elif sunk is None:
-                    try:
-                        await called(task.event_sink, FleetEvent(stack=spec.stack, event=_events.parse(line, internal)))
-                    except Exception as error:
-                        # The operation goes on; its result has the error.
-                        sunk = error
-    result = await operation.wait()
-    report = _report(task, result)
-    if sunk is not None and report.error is None:
-        report = _failed(task, sunk, report)
-    return TaskEnd(report, tuple(result.unfinished_reads), tuple(events))
+    async with _engine_for(spec, task.max_calls_per_plugin) as (engine, setup, settings):
+        program = None if spec.program is None else _named(spec.program)
+        stack: Stack = await _guarded("opening the stack", lambda: engine.stack(spec.stack, program, **settings))
+        options: dict[str, Any] = {**spec.options, "run_id": task.run_id}
+        unfinished = [name for name in zlib.decompress(task.unfinished).decode().split("\n") if name not in ("", spec.stack)]
+        if unfinished and task.verb != "destroy":
+            options["unfinished_stacks"] = unfinished
+        operation = getattr(stack, task.verb)(policies=setup.policies, **options)
+        events: list[tuple[str, bool]] = []
+        warning: str | None = None
+        if task.sends_events or task.event_sink is not None:
+            stream = operation._native.events(False)
+            while batch := await answer(stream.next):
+                for line, internal, _ in batch:
+                    if task.event_sink is None:
+                        events.append((line, internal))
+                    elif warning is None:
+                        try:
+                            await called(task.event_sink, FleetEvent(stack=spec.stack, event=_events.parse(line, internal)))
+                        except Exception as error:
+                            # The operation goes on, and the stack has what it comes to.
+                            warning = _text_of(error, "the event sink") + ", and got no further event"
+        result = await operation.wait()
+        is_settled = await _is_settled(task, stack, result)
+    return TaskEnd(_report(task, result, warning), tuple(result.unfinished_reads), tuple(events), is_settled, warning)
 
 
-def _report(task: StackTask, result: Result) -> StackReport:
+async def _is_settled(task: StackTask, stack: Stack, result: Result) -> bool:
+    if task.verb == "preview" or result.outcome == "succeeded" or result.is_recorded:
+        return True
+    try:
+        records = await stack.history(limit=_RECOGNISED_RUNS)
+    except Exception:
+        return False
+    return any((record.get("environment") or {}).get("stackwright.runId") == task.run_id for record in records)
+
+
+def _report(task: StackTask, result: Result, warning: str | None) -> StackReport:
     steps = tuple(_without_cause(step) for step in result.steps)
+    if isinstance(result.error, StackwrightError):
+        result.error.result = None
+    warnings = () if warning is None else (_warning(warning),)
     return StackReport(
         stack=task.spec.stack,
         outcome=result.outcome,
@@ -160,11 +182,17 @@ def _report(task: StackTask, result: Result) -> StackReport:
         changes=dict(result.changes),
         outputs={name: OutputValue(None if output.secret else output.value, output.secret) for name, output in result.outputs.items()},
         steps=steps,
-        diagnostics=result.diagnostics,
+        diagnostics=(*result.diagnostics, *warnings),
         duration=result.duration,
         worker=worker_name(),
         is_recorded=result.is_recorded,
         text=result.tree(),
+    )
+
+
+def _warning(text: str) -> Diagnostic:
+    return Diagnostic(
+        message=text, message_arguments=None, message_code=None, reference_message=text, severity="warning", urn=None
     )
 
 
@@ -175,59 +203,104 @@ def _without_cause(step: Any) -> Any:
     return step
 
 
-def _failed(task: StackTask, error: Exception, done: StackReport | None = None) -> StackReport:
-    """Returns the report of a stack that could not be run, or whose listener has failed."""
-    if not isinstance(error, StackwrightError):
-        # Its class need not be known elsewhere, and its text may hold a secret value.
-        kind = f"{type(error).__module__}.{type(error).__qualname__}"
-        what = "the event sink" if done is not None else "opening the stack"
-        error = InternalError(f"{what} raised {kind} in the worker {worker_name()}")
+def _failed(task: StackTask, error: StackwrightError) -> TaskEnd:
+    """Returns the end of a stack that could not be run."""
     error.result = None
-    given: dict[str, Any] = {} if done is None else {name: getattr(done, name) for name in ("changes", "outputs", "steps", "diagnostics", "duration", "text")}
-    return StackReport(stack=task.spec.stack, outcome="failed", run_id=task.run_id, error=error, worker=worker_name(), **given)
+    report = StackReport(stack=task.spec.stack, outcome="failed", run_id=task.run_id, error=error, worker=worker_name())
+    return TaskEnd(report, (), (), False, None)
 
 
-def _settings(spec: StackSpec, setup: WorkerSetup) -> Any:
-    settings: dict[str, Any] = {**spec.settings, **setup.settings}
-    config = {**spec.config, **setup.config}
-    return {**settings, "config": config} if config else settings
-
-
-async def _setup_of(spec: StackSpec) -> WorkerSetup:
-    if spec.setup is None:
-        return WorkerSetup()
-    setup = _named(spec.setup)(spec)
-    if inspect.isawaitable(setup):
-        setup = await setup
-    if not isinstance(setup, WorkerSetup):
-        raise InvalidInputError(f"{spec.setup} returned no WorkerSetup, but {type(setup).__name__}")
-    return setup
-
-
-def _engine_of(spec: StackSpec, setup: WorkerSetup, max_calls_per_plugin: int) -> Engine:
-    """Returns the engine of this process for the store of a stack."""
+@contextlib.asynccontextmanager
+async def _engine_for(
+    spec: StackSpec, max_calls_per_plugin: int
+) -> AsyncIterator[tuple[Engine, WorkerSetup, dict[str, Any]]]:
+    """Returns the engine of this process for a stack, and the settings with which the stack is opened."""
+    setup = await _setup_of(spec)
     given = dict(setup.engine)
     if spec.store is not None:
         given["store"] = spec.store
     if "store" not in given:
         raise InvalidInputError(f"neither the specification of {spec.stack} nor {spec.setup} has a store")
-    # A store that is an object may be another one at each call: the function stands for it.
-    own = given["store"] if isinstance(given["store"], str) else None
-    key = (os.getpid(), own, spec.setup, max_calls_per_plugin)
-    with _engines_lock:
-        engine = _engines.get(key)
-        if engine is None:
-            engine = _engines[key] = Engine(**given, max_calls_per_plugin=max_calls_per_plugin)
-        return engine
+    settings: dict[str, Any] = {**spec.settings, **setup.settings}
+    config = {**spec.config, **setup.config}
+    if config:
+        settings["config"] = config
+    if not any(given.get(name) for name in ("encrypt_store", "secrets")) and not any(
+        settings.get(name) for name in ("passphrase", "secrets")
+    ):
+        # Stacks with passphrases of their own share an engine.
+        if given.get("passphrase"):
+            settings["passphrase"] = given.pop("passphrase")
+    async with contextlib.AsyncExitStack() as shared:
+        engine: Engine = await _guarded(
+            "making the engine", lambda: shared.enter_async_context(shared_engine(given, max_calls_per_plugin))
+        )
+        yield engine, setup, settings
+
+
+async def _setup_of(spec: StackSpec) -> WorkerSetup:
+    if spec.setup is None:
+        return WorkerSetup()
+    function = _named(spec.setup)
+    setup = await _guarded(spec.setup, lambda: function(spec), is_of_the_host=True)
+    if not isinstance(setup, WorkerSetup):
+        raise InvalidInputError(f"{spec.setup} returned no WorkerSetup, but {type(setup).__name__}")
+    return setup
 
 
 def _named(path: str) -> Any:
     """Imports what a path names."""
     module, _, name = path.partition(":")
+    failure: str | None = None
     try:
         found: Any = importlib.import_module(module)
         for part in name.split("."):
+            if not hasattr(found, part):
+                failure = f"{found.__name__} has no {part}"
+                break
             found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise InvalidInputError(f"the worker {worker_name()} cannot import {path}: {error}") from error
+    except (Exception, SystemExit) as error:
+        failure = _missing_module(error) or _text_of(error, "the import")
+    if failure is not None:
+        raise InvalidInputError(f"the worker {worker_name()} cannot import {path}: {failure}")
     return found
+
+
+def _missing_module(error: BaseException) -> str | None:
+    """Returns the text of an import of a module that there is not; ``None`` for other errors, whose texts can be about anything."""
+    is_missing = isinstance(error, ModuleNotFoundError) and error.name and str(error).startswith(f"No module named {error.name!r}")
+    return f"there is no module {error.name}" if is_missing and isinstance(error, ModuleNotFoundError) else None
+
+
+async def _guarded(what: str, work: Callable[[], Any], is_of_the_host: bool = False) -> Any:
+    """Returns what a function returns, and raises errors that code of the host has raised without their texts, which may hold secrets:
+    such an error has only its class and its place. Errors of the engine are raised as they are, unless they have such a cause."""
+    try:
+        result = work()
+        return await result if inspect.isawaitable(result) else result
+    except asyncio.CancelledError:
+        raise
+    except (Exception, SystemExit) as error:
+        cause: BaseException | None = error
+        if isinstance(error, StackwrightError) and not is_of_the_host:
+            cause = error.__cause__
+        if cause is None:
+            raise
+        text = _text_of(cause, what)
+    # Outside of the handler: the error has no reference to the other one.
+    raise FailedError(text, hints=["the text of the error stays in the worker: it may hold a secret"])
+
+
+def _text_of(error: BaseException, what: str) -> str:
+    """Names the class and the place of an error, without its text: the last line of the host's own package on the way to it."""
+    place = package = ""
+    trace = error.__traceback__
+    while trace is not None:
+        module = str(trace.tb_frame.f_globals.get("__name__", ""))
+        root = module.partition(".")[0]
+        if not package and root not in ("stackwright", "importlib"):
+            package = root
+        if package and root == package:
+            place = f" at {module}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return f"{what} raised {type(error).__module__}.{type(error).__qualname__}{place} in the worker {worker_name()}"

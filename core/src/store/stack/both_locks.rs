@@ -5,7 +5,7 @@ use futures::future::join;
 use super::StackStorage;
 use crate::{
     error::Result,
-    store::{LockPurpose, StackLock},
+    store::{LockPurpose, StackLock, lock_file::Refused},
 };
 
 /// The locks of two stacks.
@@ -46,7 +46,11 @@ impl BothLocks {
         from.repeat_locking(None, limit, |_| {}, lock).await
     }
 
-    async fn take_at_once(from: &StackStorage, to: &StackStorage, operation: &str) -> Result<Self> {
+    async fn take_at_once(
+        from: &StackStorage,
+        to: &StackStorage,
+        operation: &str,
+    ) -> std::result::Result<Self, Refused> {
         let place = |storage: &StackStorage| (storage.name.clone(), storage.store.url());
         let is_first = place(from) < place(to);
         let (first, second) = if is_first { (from, to) } else { (to, from) };
@@ -56,9 +60,9 @@ impl BothLocks {
             (Ok(held), Ok(other)) => (held, other),
             (Ok(held), Err(error)) | (Err(error), Ok(held)) => {
                 drop(held.release().await);
-                return Err(error);
+                return Err(error.into());
             }
-            (Err(error), Err(_)) => return Err(error),
+            (Err(error), Err(_)) => return Err(error.into()),
         };
         let (from, to) = if is_first { (held, other) } else { (other, held) };
         Ok(Self { from, to })

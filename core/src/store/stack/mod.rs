@@ -9,6 +9,8 @@ mod moving;
 mod rekey;
 mod remove;
 mod rename;
+#[cfg(test)]
+mod run_tests;
 mod summary;
 mod tags;
 #[cfg(test)]
@@ -25,7 +27,7 @@ use super::{
     compression::expand,
     history,
     layout::{CHECKPOINT_ENDINGS, META},
-    lock_file,
+    lock_file::{self, Holders, Refused},
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -36,6 +38,14 @@ use crate::{
 /// The time before the second attempt to lock a stack that is locked elsewhere, which doubles, and the longest one.
 const LOCK_WAIT: Duration = Duration::from_millis(100);
 const MAX_LOCK_WAIT: Duration = Duration::from_secs(2);
+
+/// How long an operation without a limit of its own waits for one of the same run of which only a lock file is left: its process, on
+/// another host or before a restart of this one, may run or may have died.
+const UNSEEN_RUN_WAIT: Duration = Duration::from_secs(60);
+
+const UNSEEN_RUN_ADVICE: &str = "the holder has the same run id, and nothing shows whether its process still runs: the store's own lock is \
+     free, and only the lock file names it. When that process has ended, the stack's `break_lock` with its user@host:process frees the \
+     stack, and the same run can be requested again";
 
 pub(crate) use both_locks::BothLocks;
 pub(super) use commit::Head;
@@ -306,8 +316,10 @@ impl StackStorage {
             .await
     }
 
-    /// Locks the stack as [`Self::lock_for`] does, and waits while it is locked elsewhere: within the limit, and without one for an
-    /// operation of the same run. `waits` gets the first conflict.
+    /// Locks the stack as [`Self::lock_for`] does, and waits while it is locked elsewhere: within the limit, and for an operation of the
+    /// same run until it has ended. Where nothing shows whether that one still runs, because only a lock file names its process of another
+    /// host or of an earlier boot, it is waited for within the limit, too, or [`UNSEEN_RUN_WAIT`] without one. `waits` gets the first
+    /// conflict.
     ///
     /// # Errors
     /// Those of [`Self::lock_for`].
@@ -317,7 +329,7 @@ impl StackStorage {
         limit: Duration,
         waits: impl Fn(&Error),
     ) -> Result<StackLock> {
-        let lock = || async { self.reserve(Some(purpose)).await?.publish().await };
+        let lock = || async { Ok(self.reserve(Some(purpose)).await?.publish().await?) };
         let lock = self.repeat_locking(purpose.run, limit, waits, lock).await?;
         let settled = match futures::join!(self.refuse_unsettled(), Rekeying::of(self)) {
             // After another change of the state it could not be distinguished from one that is done.
@@ -331,8 +343,8 @@ impl StackStorage {
         Ok(lock)
     }
 
-    /// Repeats `lock` while it conflicts, within the limit, and without one while the stack is held by the same run.
-    async fn repeat_locking<L, F: Future<Output = Result<L>>>(
+    /// Repeats `lock` while it conflicts, as [`Self::lock_within`] states.
+    async fn repeat_locking<L, F: Future<Output = std::result::Result<L, Refused>>>(
         &self,
         run: Option<&str>,
         limit: Duration,
@@ -342,25 +354,45 @@ impl StackStorage {
         let clock = &self.runtime.clock;
         let begin = clock.elapsed();
         let mut pause = LOCK_WAIT;
+        // Since when only a lock file names an operation of the same run.
+        let mut unseen = None;
+        let mut was_gone = false;
         loop {
-            let error = match lock().await {
-                Err(error) if error.kind() == ErrorKind::Conflict => error,
-                locked => return locked,
+            let Refused { error, is_held } = match lock().await {
+                Err(refused) if refused.error.kind() == ErrorKind::Conflict => refused,
+                locked => return locked.map_err(Error::from),
             };
-            let is_own_run = match run {
-                Some(run) => lock_file::is_held_by(&self.store, &self.name, run).await?,
-                None => false,
+            let holders = match run {
+                Some(run) => Holders::of(&self.store, &self.name, run).await?,
+                None => Holders::Others,
             };
+            // The holder has ended after the conflict.
+            if holders == Holders::None && !was_gone {
+                was_gone = true;
+                continue;
+            }
+            was_gone = false;
+            let is_own_run = holders == Holders::OwnRun;
             if limit.is_zero() && !is_own_run {
                 return Err(error);
             }
-            let left = match is_own_run {
-                true => MAX_LOCK_WAIT,
-                false => limit.saturating_sub(clock.elapsed().saturating_sub(begin)),
+            let now = clock.elapsed();
+            let (since, limit) = match (is_own_run, is_held) {
+                (true, true) => (now, Duration::MAX),
+                (true, false) if limit.is_zero() => (*unseen.get_or_insert(now), UNSEEN_RUN_WAIT),
+                _ => (begin, limit),
             };
+            if is_held || !is_own_run {
+                unseen = None;
+            }
+            let left = limit.saturating_sub(now.saturating_sub(since));
             if left.is_zero() {
                 let text = format!("it stayed locked for the {limit:?} that this operation has waited");
-                return Err(error.with_hint(text));
+                let error = error.with_hint(text);
+                return Err(match is_own_run {
+                    true => error.with_hint(UNSEEN_RUN_ADVICE),
+                    false => error,
+                });
             }
             if pause == LOCK_WAIT {
                 waits(&error);
@@ -372,7 +404,7 @@ impl StackStorage {
 
     /// Locks the stack against this engine, also with an interrupted move of resources or an interrupted renaming. Where it is taken over
     /// from another holder, that one's checkpoints can no longer be written.
-    async fn reserve(&self, purpose: Option<LockPurpose<'_>>) -> Result<ReservedLock> {
+    async fn reserve(&self, purpose: Option<LockPurpose<'_>>) -> std::result::Result<ReservedLock, Refused> {
         let lock = ReservedLock::take(&self.store, &self.name, &self.facts, &self.runtime, purpose).await?;
         if lock.is_unfenced() {
             self.fence().await?;

@@ -195,7 +195,7 @@ impl Moving {
     async fn forget_ended(storage: &StackStorage) -> Result<()> {
         let lock = match storage.reserve(None).await {
             Ok(reserved) => reserved.publish().await,
-            Err(error) => Err(error),
+            Err(refused) => Err(refused.error),
         };
         let lock = match lock {
             Err(error) if error.kind() == ErrorKind::Conflict => return Ok(()),
