@@ -48,7 +48,7 @@ mod _stackwright {
         picture::Picture,
         plugin_limits::PluginLimits,
         program::{Registered, Run, check_options},
-        project::{Project, replace_settings, settings_document},
+        project::{Project, replace_project, replace_settings, settings_document},
         provider::{
             ConstructRequest, MethodRequest, ResolutionRequest,
             requests::{

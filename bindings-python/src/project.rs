@@ -62,6 +62,13 @@ pub(crate) fn replace_settings(py: Python<'_>, folder: PathBuf, stack: &str, doc
     written.or_raise(py)
 }
 
+/// Writes a document to the project file of a folder.
+#[pyfunction]
+pub(crate) fn replace_project(py: Python<'_>, folder: PathBuf, document: &str) -> PyResult<()> {
+    let written = py.detach(|| stackwright_project::replace_project(&folder, document));
+    written.or_raise(py)
+}
+
 fn bytes(py: Python<'_>, bytes: Vec<u8>) -> PyResult<Py<PyAny>> {
     Ok(PyBytes::new(py, &bytes).into_any().unbind())
 }

@@ -8,6 +8,7 @@ import io
 import json
 import tarfile
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -302,6 +303,61 @@ def test_the_command_has_a_version_and_is_not_installed(open_stack: Open) -> Non
     installed = auto.PulumiCommand.install(root="/nowhere", version=VersionInfo(3, 0, 0), skip_version_check=True)
     assert isinstance(installed, auto.Command) and installed.version == command.version
     assert not Path("/nowhere").exists()
+
+
+def test_the_command_takes_what_that_of_the_sdk_takes_and_engines_of_both_kinds() -> None:
+    for command in (
+        auto.PulumiCommand("/opt/pulumi"),
+        auto.PulumiCommand(root="/opt/pulumi", version=VersionInfo(3, 0, 0), skip_version_check=True),
+        auto.Command(sw.sync.Engine(store="memory://", passphrase="correct horse")),
+    ):
+        assert command.version is not None and command.run(["version"], "/", {}).code == 0
+    with pytest.raises(sw.InvalidInputError, match=r"engine takes a stackwright\.Engine, not dict"):
+        auto.Command({})  # type: ignore[arg-type]
+
+
+def test_the_history_names_values_that_the_present_passphrase_does_not_decrypt(environment: dict[str, str], tmp_path: Path) -> None:
+    def open(**variables: str) -> auto.Stack:
+        opts = auto.LocalWorkspaceOptions(work_dir=str(tmp_path), env_vars={**environment, **variables})
+        return auto.create_or_select_stack("dev", project_name="shop", program=lambda: None, opts=opts)
+
+    stack = open()
+    stack.set_config("password", auto.ConfigValue("hunter2", secret=True))
+    stack.set_config("size", auto.ConfigValue("3"))
+    stack.up()
+    command = stack.workspace.pulumi_command
+    arguments = ["stack", "change-secrets-provider", "passphrase", "--stack", "dev"]
+    command.run(arguments, str(tmp_path), environment, stdin=b"battery staple\n")  # type: ignore[call-arg]
+    changed = open(PULUMI_CONFIG_PASSPHRASE="battery staple")
+    (summary,) = changed.history()
+    assert summary.config["shop:password"].value == "ERROR_UNABLE_TO_DECRYPT" and summary.config["shop:password"].secret
+    assert summary.config["shop:size"].value == "3"
+    assert changed.get_config("password").value == "hunter2"
+
+
+def test_many_workspaces_of_a_folder_write_one_project(make_engine: MakeEngine, memory: Memory, tmp_path: Path) -> None:
+    command = auto.Command(make_engine(mem=memory))
+    project = auto.ProjectSettings("shop", "python", description="x" * 20_000)
+    (tmp_path / "Pulumi.yaml").write_text("name: shop\nruntime: python\npackages:\n  aws: 7.0.0 # pinned\n")
+
+    def deploy(number: int) -> str | None:
+        opts = auto.LocalWorkspaceOptions(
+            work_dir=str(tmp_path), project_settings=project, pulumi_command=command, env_vars={"PULUMI_HOME": str(tmp_path / "home")}
+        )
+        stack = auto.create_or_select_stack(f"dev-{number}", project_name="shop", program=lambda: None, opts=opts)
+        return stack.up().summary.result
+
+    with ThreadPoolExecutor(25) as threads:
+        assert list(threads.map(deploy, range(50))) == ["succeeded"] * 50
+    assert "aws: 7.0.0 # pinned" in (tmp_path / "Pulumi.yaml").read_text()
+
+
+def test_tags_are_set_by_many_threads(open_stack: Open) -> None:
+    stack = open_stack()
+    workspace = stack.workspace
+    with ThreadPoolExecutor(40) as threads:
+        list(threads.map(lambda number: workspace.set_tag("dev", f"tag-{number}", str(number)), range(40)))
+    assert workspace.list_tags("dev") == {f"tag-{number}": str(number) for number in range(40)}
 
 
 def test_errors_have_the_result_of_the_command(open_stack: Open) -> None:

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Servers in place of those of plugins: pairs of a pattern and an address, separated by commas.
-const OVERRIDES: &str = "PULUMI_PLUGIN_DOWNLOAD_URL_OVERRIDES";
+pub(crate) const OVERRIDES: &str = "PULUMI_PLUGIN_DOWNLOAD_URL_OVERRIDES";
 /// Whether missing plugins are not downloaded on demand.
 const DISABLED: &str = "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION";
 /// How often the engine tries a download.

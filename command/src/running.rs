@@ -1,4 +1,5 @@
-//! The operations that hold locks at present, so that `cancel` ends them instead of removing these. Previews have no lock.
+//! The operations that run at present, so that `cancel` ends them instead of removing their locks. Previews have no lock, and several can
+//! run on one stack.
 
 use std::{
     collections::HashMap,
@@ -16,10 +17,18 @@ pub(crate) struct Place {
 
 /// The running operations of all invocations of a command.
 #[derive(Default)]
-pub(crate) struct Running(Mutex<HashMap<Place, Operation>>);
+pub(crate) struct Running(Mutex<Operations>);
+
+#[derive(Default)]
+struct Operations {
+    locked: HashMap<Place, Operation>,
+    /// The previews, by numbers that are given once.
+    previews: HashMap<u64, (Place, Operation)>,
+    number: u64,
+}
 
 impl Running {
-    fn operations(&self) -> MutexGuard<'_, HashMap<Place, Operation>> {
+    fn operations(&self) -> MutexGuard<'_, Operations> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -27,39 +36,63 @@ impl Running {
     /// so that only the first is kept.
     pub(crate) fn add(self: &Arc<Self>, place: Place, operation: &Operation) -> Option<Added> {
         let mut operations = self.operations();
-        if operations.contains_key(&place) {
+        if operations.locked.contains_key(&place) {
             return None;
         }
-        operations.insert(place.clone(), operation.clone());
+        operations.locked.insert(place.clone(), operation.clone());
         drop(operations);
         Some(Added {
             running: Arc::clone(self),
-            place,
+            entry: Entry::Locked(place),
         })
     }
 
-    /// Cancels the operation of a stack: running steps complete and are recorded. A second call abandons running calls of providers.
-    /// Returns whether there is one.
-    pub(crate) fn cancel(&self, place: &Place) -> bool {
-        let operation = self.operations().get(place).cloned();
-        match operation {
-            Some(operation) => {
-                operation.cancel();
-                true
-            }
-            None => false,
+    /// Adds a preview, until the returned value is dropped.
+    pub(crate) fn add_preview(self: &Arc<Self>, place: Place, operation: &Operation) -> Added {
+        let mut operations = self.operations();
+        operations.number += 1;
+        let number = operations.number;
+        operations.previews.insert(number, (place, operation.clone()));
+        drop(operations);
+        Added {
+            running: Arc::clone(self),
+            entry: Entry::Preview(number),
         }
     }
+
+    /// Cancels the operation of a stack, and its previews: running steps complete and are recorded. A second call abandons running calls of
+    /// providers. Returns whether an operation holds the lock.
+    pub(crate) fn cancel(&self, place: &Place) -> bool {
+        let operations = self.operations();
+        let locked = operations.locked.get(place).cloned();
+        let previews = operations.previews.values().filter(|(of, _)| of == place);
+        let cancelled: Vec<Operation> = previews.map(|(_, preview)| preview.clone()).collect();
+        drop(operations);
+        for operation in locked.iter().chain(&cancelled) {
+            operation.cancel();
+        }
+        locked.is_some()
+    }
+}
+
+/// Where a running operation is kept.
+enum Entry {
+    Locked(Place),
+    Preview(u64),
 }
 
 /// An operation among the running ones, which ends with this value.
 pub(crate) struct Added {
     running: Arc<Running>,
-    place: Place,
+    entry: Entry,
 }
 
 impl Drop for Added {
     fn drop(&mut self) {
-        self.running.operations().remove(&self.place);
+        let mut operations = self.running.operations();
+        match &self.entry {
+            Entry::Locked(place) => drop(operations.locked.remove(place)),
+            Entry::Preview(number) => drop(operations.previews.remove(number)),
+        }
     }
 }

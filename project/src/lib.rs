@@ -32,5 +32,5 @@ pub use declaration::{ConfigDeclaration, ConfigType};
 pub use program::{MissingPart, missing_part, required_plugins};
 pub use project::{ConfigChange, ConfigEntry, Project, open_stack};
 pub use project_file::{ProjectFile, ProjectRuntime};
-pub use settings_document::{replace_settings, settings_document};
+pub use settings_document::{replace_project, replace_settings, settings_document};
 pub use stack_file::StackFile;

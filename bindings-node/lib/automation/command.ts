@@ -6,8 +6,8 @@ import * as upstream from "@pulumi/pulumi/automation";
 
 import { Bridge } from "../bridge";
 import type { Plugins } from "../documents";
-import { type Engine, pluginSettings } from "../engine";
-import { guarded } from "../errors";
+import { Engine, pluginSettings } from "../engine";
+import { guarded, InvalidInputError } from "../errors";
 import { keyServiceHost } from "../host";
 import { jsonOfMembers } from "../json";
 import { EnvironmentKeys } from "../key_services";
@@ -56,6 +56,9 @@ export class Command extends Base {
 
     constructor(options: CommandOptions = {}) {
         super("pulumi", new SemVer(native.Command.version()));
+        if (options.engine !== undefined && !(options.engine instanceof Engine)) {
+            throw new InvalidInputError("options.engine takes an Engine of stackwright");
+        }
         this.#hasEngine = options.engine !== undefined;
         if (options.engine !== undefined) {
             this.#owner = options.engine;

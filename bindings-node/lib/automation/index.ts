@@ -12,6 +12,8 @@
  * Every class, type and error is that of `@pulumi/pulumi/automation`, apart from `LocalWorkspace`, `Stack`, `PulumiCommand` and
  * `RemoteWorkspace`. Needs the package `@pulumi/pulumi`.
  */
+import "./required";
+
 export * from "@pulumi/pulumi/automation";
 export { Command, Command as PulumiCommand, type CommandOptions } from "./command";
 export { RemoteWorkspace } from "./remote";

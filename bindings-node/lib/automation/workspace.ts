@@ -1,4 +1,6 @@
 /** Workspaces whose command is that of this engine. */
+import { existsSync } from "node:fs";
+
 import * as upstream from "@pulumi/pulumi/automation";
 
 import { guarded } from "../errors";
@@ -72,6 +74,14 @@ export class LocalWorkspace extends Base {
             }
             throw error;
         }
+    }
+
+    /**
+     * Writes the settings of the project, as a whole or not at all. Entries of the file that the type does not have, such as `packages`,
+     * stay; so do comments.
+     */
+    override async saveProjectSettings(settings: upstream.ProjectSettings): Promise<void> {
+        guarded(() => native.replaceProject(this.workDir, JSON.stringify(settings)));
     }
 
     /** Returns the settings of a stack, with every entry of its file. */
@@ -151,7 +161,15 @@ function withCommand(
 ): upstream.LocalWorkspaceOptions {
     const options = { ...opts, pulumiCommand: opts?.pulumiCommand ?? defaultCommand() };
     const workDir = folder ?? options.workDir;
-    if (workDir !== undefined && options.stackSettings !== undefined) {
+    if (workDir === undefined || !existsSync(workDir)) {
+        return options;
+    }
+    if (options.projectSettings !== undefined) {
+        const settings = JSON.stringify(options.projectSettings);
+        guarded(() => native.replaceProject(workDir, settings));
+        delete options.projectSettings;
+    }
+    if (options.stackSettings !== undefined) {
         for (const [stackName, settings] of Object.entries(options.stackSettings)) {
             saveSettings(workDir, stackName, settings);
         }

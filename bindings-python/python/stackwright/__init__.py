@@ -348,13 +348,14 @@ __all__ = [
 ]
 
 if _TYPE_CHECKING:
+    from . import automation as automation
     from . import sync as sync
 
 
 def __getattr__(name: str) -> object:
-    # Imported when it is used: it has a thread of its own.
-    if name == "sync":
+    # Imported when they are used: one has a thread of its own, the other needs the package `pulumi`.
+    if name in ("automation", "sync"):
         import importlib
 
-        return importlib.import_module(".sync", __name__)
+        return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

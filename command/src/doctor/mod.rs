@@ -18,7 +18,7 @@ use self::{
 };
 use crate::{
     arguments::OutputForm,
-    downloads,
+    downloads::{self, OVERRIDES, Servers},
     failure::{Failure, Result},
     home::Home,
     invocation::Invocation,
@@ -150,6 +150,7 @@ impl Examination<'_> {
             }
         };
         findings.extend(self.program(found).await);
+        let servers = Servers::of(self.invocation).ok();
         for wanted in required {
             let is_installed = installed.iter().any(|plugin| {
                 plugin.kind == PluginKind::Resource
@@ -158,13 +159,15 @@ impl Examination<'_> {
             });
             if !is_installed {
                 let (name, version) = (&wanted.name, &wanted.version);
+                let install = format!("`{} plugin install resource {name} {version}`", self.invocation.name);
+                let advice = match servers.as_ref().is_some_and(|servers| servers.of_plugin(name, &wanted.server).is_some()) {
+                    true => install,
+                    false => format!("{install} with `--server URL` or `--file ARCHIVE`, or name its server in {OVERRIDES}"),
+                };
                 findings.push(Finding::warning(
                     "plugins",
                     format!("the program's packages need {name} {version}, which is not in the cache"),
-                    format!(
-                        "`{} plugin install resource {name} {version}`",
-                        self.invocation.name
-                    ),
+                    advice,
                 ));
             }
         }

@@ -105,8 +105,10 @@ impl Runner<'_> {
             work => self.stack.start(work.kind(), options, program),
         };
         let _guard = CancelOnDrop(operation.clone());
-        // A preview has no lock that a cancellation would release.
-        let _running = (!is_preview).then(|| self.running.add(self.place.clone(), &operation));
+        let _running = match is_preview {
+            true => Some(self.running.add_preview(self.place.clone(), &operation)),
+            false => self.running.add(self.place.clone(), &operation),
+        };
         // Cancellations are awaited until the state has been saved.
         let _awaited = self.invocation.cancellation.watch();
         let mut display = self.display(work, is_preview);

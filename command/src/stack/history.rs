@@ -5,8 +5,12 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use stackwright::{binding::ConfigEntryDocument, config::Config};
-use stackwright_project::{StackFile, binding::document_of, yaml::Format};
+use stackwright::{
+    ErrorKind,
+    binding::ConfigEntryDocument,
+    config::{Config, ConfigKey},
+};
+use stackwright_project::{ConfigEntry, StackFile, binding::document_of, yaml::Format};
 
 use crate::{
     arguments::StackHistory,
@@ -17,6 +21,9 @@ use crate::{
 
 /// The result of an operation that has not ended.
 const IN_PROGRESS: &str = "in-progress";
+
+/// The value of a secret that the stack's secrets manager cannot decrypt any more, in the reference engine's words.
+const UNREADABLE: &str = "ERROR_UNABLE_TO_DECRYPT";
 
 /// A record as it is kept.
 #[derive(Deserialize)]
@@ -110,7 +117,7 @@ async fn row(session: &Session<'_>, named: &NamedStack, record: Record, show_sec
     })
 }
 
-/// Returns the configuration of a record, its values in the form of `config --json`.
+/// Returns the configuration of a record, its values in the form of `config --json`. What cannot be decrypted any more is named so.
 async fn config(
     session: &Session<'_>,
     named: &NamedStack,
@@ -125,13 +132,35 @@ async fn config(
         Some(project) => project,
         None => session.project()?,
     };
-    let entries = project
-        .list_kept_config(named.name.stack(), &config, show_secrets, None)
-        .await?;
-    let documents = entries
-        .iter()
-        .map(|(key, entry)| Ok((key.to_string(), document_of(entry)?)));
-    documents.collect()
+    let read = async |config: &Config| project.list_kept_config(named.name.stack(), config, show_secrets, None).await;
+    let documented = |entries: BTreeMap<ConfigKey, ConfigEntry>| -> Result<BTreeMap<String, ConfigEntryDocument>> {
+        let documents = entries
+            .iter()
+            .map(|(key, entry)| Ok((key.to_string(), document_of(entry)?)));
+        documents.collect()
+    };
+    match read(&config).await {
+        // Values of a former passphrase, of which the rest of the row is still worth reading.
+        Err(error) if error.kind() == ErrorKind::Decrypt => {}
+        entries => return documented(entries?),
+    }
+    let mut documents = BTreeMap::new();
+    for (key, value) in config.iter() {
+        let mut alone = Config::new();
+        alone.insert(key.clone(), value.clone());
+        match read(&alone).await {
+            Err(error) if error.kind() == ErrorKind::Decrypt => {
+                let unreadable = ConfigEntryDocument {
+                    value: Some(UNREADABLE.to_owned()),
+                    object_value: None,
+                    secret: true,
+                };
+                documents.insert(key.to_string(), unreadable);
+            }
+            entries => documents.extend(documented(entries?)?),
+        }
+    }
+    Ok(documents)
 }
 
 /// Parses the configuration of a record, which has the form of stack files.

@@ -119,7 +119,9 @@ impl ReservedLock {
                             store.url(),
                             error.message()
                         );
-                        holders.conflict_with(&held, store, name, facts)
+                        holders.conflict_with(&held, store, name, facts).with_hint(
+                            "there is no lock file to remove: cancel the operation in the process that runs it, end that process, or wait for its end",
+                        )
                     }
                     false => holders.conflict(store, name, facts),
                 };

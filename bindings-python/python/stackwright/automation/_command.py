@@ -11,7 +11,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pulumi.automation import CommandResult, OnOutput, PulumiCommand
 from pulumi.automation.errors import create_command_error
@@ -21,10 +21,14 @@ from .. import _provider_threads
 from .._json import document_of_options
 from .._stackwright import Command as NativeCommand
 from ..engine import Engine, plugin_settings
+from ..errors import InvalidInputError
 from ..host import describe_environment_keys
 from ..options import Plugins
 from ..secrets import EnvironmentKeys
 from ._inline import RunsInline, event_listener, prepared
+
+if TYPE_CHECKING:
+    from .. import sync as _sync
 
 __all__ = ["Command", "default_command"]
 
@@ -56,12 +60,27 @@ class Command(RunsInline, PulumiCommand):
         engine = sw.Engine(store="file://./state", passphrase="correct horse", providers={"files": Files()})
         workspace = auto.LocalWorkspace(pulumi_command=auto.Command(engine=engine))
 
-    :param engine: The engine that runs the commands.
+    :param engine: The engine that runs the commands, of :mod:`stackwright` or of :mod:`stackwright.sync`. In its place stands what
+        :class:`pulumi.automation.PulumiCommand` takes, the folder of an executable, which is not used.
+    :param version: The least version of an executable; not used.
+    :param skip_version_check: The same.
     :param plugins: Where plugins are looked for beside the folder of the environment; only without an ``engine``.
+    :param root: The folder of an executable; not used.
     """
 
-    def __init__(self, engine: Engine | None = None, *, plugins: Plugins | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine | _sync.Engine | str | os.PathLike[str] | None = None,
+        version: VersionInfo | None = None,
+        skip_version_check: bool = False,
+        *,
+        plugins: Plugins | None = None,
+        root: str | None = None,
+    ) -> None:
         # Not that of the superclass, which starts the executable.
+        if isinstance(engine, (str, os.PathLike)):
+            engine = None
+        engine = _asynchronous(engine)
         self.command = "pulumi"
         self.version: VersionInfo | None = _VERSION
         self._native = _native(plugins) if engine is None else NativeCommand.on_engine(engine._native)
@@ -135,6 +154,14 @@ class Command(RunsInline, PulumiCommand):
 
     def __repr__(self) -> str:
         return f"<Command {self.version}{'' if self._engine is None else f' on {self._engine!r}'}>"
+
+
+def _asynchronous(engine: object) -> Engine | None:
+    """Returns the engine itself, also that of :mod:`stackwright.sync`."""
+    own = getattr(engine, "_engine", engine)
+    if own is not None and not isinstance(own, Engine):
+        raise InvalidInputError(f"engine takes a stackwright.Engine, not {type(engine).__name__}")
+    return own
 
 
 def _native(plugins: Plugins | None) -> NativeCommand:

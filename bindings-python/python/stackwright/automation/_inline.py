@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 import json
+import os
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -31,6 +32,9 @@ _CLIENT: Final = "--client="
 
 _DEBUGGED: Final = frozenset({"--debug", "--event-log"})
 """The flags with which messages for debugging are received."""
+
+_CONFIGURATION: Final = ("PULUMI_CONFIG", "PULUMI_CONFIG_SECRET_KEYS")
+"""The variables from which the SDK reads configuration of programs that are processes of their own."""
 
 _program: ContextVar[PulumiFn | None] = ContextVar("stackwright inline program", default=None)
 """The program of the operation that the current thread starts."""
@@ -133,6 +137,9 @@ def prepared(
     program = _program.get()
     if program is None or not any(argument.startswith(_CLIENT) for argument in arguments):
         return None
+    for variable in _CONFIGURATION:
+        if variable in os.environ:
+            warnings.warn(f"the variable {variable} of this process is configuration of every inline program", stacklevel=2)
     function, debug = program, not _DEBUGGED.isdisjoint(arguments)
     return (lambda run: start(function, run, failures, _explained, debug)), None, False
 

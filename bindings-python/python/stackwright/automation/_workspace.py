@@ -9,7 +9,7 @@ from typing import Any, Final
 from pulumi import automation as upstream
 from pulumi.automation._stack_settings import StackSettingsSecureConfigValue
 
-from .._stackwright import replace_settings, settings_document
+from .._stackwright import replace_project, replace_settings, settings_document
 from ._command import Command, default_command
 
 __all__ = ["LocalWorkspace"]
@@ -51,6 +51,11 @@ class LocalWorkspace(upstream.LocalWorkspace):
             stack_settings=stack_settings,
             pulumi_command=default_command() if pulumi_command is None else pulumi_command,
         )
+
+    def save_project_settings(self, settings: upstream.ProjectSettings) -> None:
+        """Writes the settings of the project, as a whole or not at all, so that other workspaces of the folder can read them meanwhile. Entries
+        of the file that the type does not have, such as ``packages``, stay; so do comments."""
+        replace_project(self.work_dir, json.dumps(settings.to_dict()))
 
     def stack_settings(self, stack_name: str) -> upstream.StackSettings:
         """Returns the settings of a stack, with every value of its configuration. :meth:`save_stack_settings` writes them, beside the entries

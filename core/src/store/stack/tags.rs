@@ -1,6 +1,6 @@
 //! The tags of a stack, in the file beside its checkpoint.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,9 @@ use crate::{
 };
 
 /// The limit of attempts to change tags that other writers change as well.
-const MAX_WRITE_ATTEMPTS: usize = 16;
+const MAX_WRITE_ATTEMPTS: u32 = 64;
+/// The pause before the second of these attempts; later ones are longer by as much.
+const WRITE_PAUSE: Duration = Duration::from_millis(1);
 
 /// The tags of a stack.
 pub(crate) struct StackTags<'a>(pub(super) &'a StackStorage);
@@ -31,7 +33,7 @@ impl StackTags<'_> {
     /// Those of [`Self::all`]; [`ErrorKind::Conflict`] when other writers change them all the time.
     pub(crate) async fn change(&self, name: &str, value: Option<&str>) -> Result<bool> {
         let key = self.0.name.tags();
-        for _ in 0..MAX_WRITE_ATTEMPTS {
+        for attempt in 1..=MAX_WRITE_ATTEMPTS {
             let (mut tags, object) = self.read().await?;
             let before = match value {
                 Some(value) => tags.insert(name.to_owned(), value.to_owned()),
@@ -44,7 +46,9 @@ impl StackTags<'_> {
             let bytes = serde_json::to_vec(&tags)
                 .map_err(|error| Error::internal(format!("tags are no JSON: {error}")))?;
             match self.0.store.put(&key, bytes.into(), condition).await {
-                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                Err(error) if error.kind() == ErrorKind::Conflict => {
+                    self.0.runtime.clock.wait(WRITE_PAUSE * attempt).await;
+                }
                 written => {
                     written?;
                     self.refuse_gone().await?;
