@@ -29,7 +29,20 @@ import pulumi
 
 config = pulumi.Config()
 mark = config.require("mark")
-thing = pulumi.CustomResource("mem:index:Thing", f"thing-{mark}", {"size": config.require_int("size")})
+
+
+def marked(args):
+    return pulumi.ResourceTransformResult({**args.props, "mark": mark}, args.opts)
+
+
+def noted(args):
+    pulumi.log.info(f"the hook {mark} of {args.name}")
+
+
+pulumi.runtime.register_resource_transform(marked)
+hooks = pulumi.ResourceHookBinding(after_create=[pulumi.ResourceHook("noted", noted)])
+properties = {"size": config.require_int("size")}
+thing = pulumi.CustomResource("mem:index:Thing", f"thing-{mark}", properties, pulumi.ResourceOptions(hooks=hooks))
 pulumi.log.info(f"the program {mark}")
 pulumi.export("stack", pulumi.get_stack())
 pulumi.export("mark", mark)
@@ -43,7 +56,17 @@ def program() -> None:
     """The same program as that of the folders, without its variable: the variables of inline programs are those of the process."""
     config = pulumi.Config()
     mark = config.require("mark")
-    thing = pulumi.CustomResource("mem:index:Thing", f"thing-{mark}", {"size": config.require_int("size")})
+
+    def marked(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult:
+        return pulumi.ResourceTransformResult({**args.props, "mark": mark}, args.opts)
+
+    def noted(args: pulumi.ResourceHookArgs) -> None:
+        pulumi.log.info(f"the hook {mark} of {args.name}")
+
+    pulumi.runtime.register_resource_transform(marked)
+    hooks = pulumi.ResourceHookBinding(after_create=[pulumi.ResourceHook("noted", noted)])
+    properties = {"size": config.require_int("size")}
+    thing = pulumi.CustomResource("mem:index:Thing", f"thing-{mark}", properties, pulumi.ResourceOptions(hooks=hooks))
 
     async def later() -> str:
         # Other programs run before the rest of this one.
@@ -88,10 +111,10 @@ def deployed(stack: auto.Stack, number: int) -> dict[str, Any]:
         "result": up.summary.result,
         "outputs": {name: (found.value, found.secret) for name, found in up.outputs.items()},
         "marks": [marks(text) for text in ("\n".join(output), up.stdout, logged, json.dumps(resources))],
-        "messages": [message for message in messages if re.search(r"the program m\d+x", message)],
+        "messages": sorted(message for message in messages if re.search(r"the (program|hook) m\d+x", message)),
         "stacks": set(re.findall(r"urn:pulumi:(dev-\d+)::", logged)),
         "sequences": [event.sequence for event in events] == list(range(len(events))),
-        "things": [(found["urn"], found["inputs"]["size"]) for found in resources if found["type"] == "mem:index:Thing"],
+        "things": [(found["urn"], found["inputs"]) for found in resources if found["type"] == "mem:index:Thing"],
         "config": stack.get_config("size").value,
     }
 
@@ -104,10 +127,10 @@ def expected(number: int) -> dict[str, Any]:
         "result": "succeeded",
         "outputs": outputs if number % EVERY else {**outputs, "variable": (mark, False)},
         "marks": [{mark}] * 4,
-        "messages": [f"the program {mark}"],
+        "messages": [f"the hook {mark} of thing-{mark}", f"the program {mark}"],
         "stacks": {name},
         "sequences": True,
-        "things": [(urn, number)],
+        "things": [(urn, {"mark": mark, "size": number})],
         "config": str(number),
     }
 
