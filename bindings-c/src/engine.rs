@@ -278,6 +278,56 @@ pub unsafe extern "C" fn sw_engine_stacks(
     unsafe { guard(error, body) }
 }
 
+/// Returns what the engine has counted since it was made, and what runs now, as a JSON object. It contains names and numbers, and no
+/// value of a resource, of a configuration or of a secret. The members:
+///
+/// @members Metrics
+///
+/// Members of the operations of a verb:
+///
+/// @members OperationMetrics
+///
+/// Members of the calls of a package:
+///
+/// @members CallMetrics
+///
+/// Members of a plugin process:
+///
+/// @members PluginProcessMetrics
+///
+/// Members of the journals:
+///
+/// @members JournalMetrics
+///
+/// Members of the store:
+///
+/// @members StoreMetrics
+///
+/// Members of the locks:
+///
+/// @members LockMetrics
+///
+/// # Safety
+/// `engine` must be null or alive, `metrics` writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_engine_metrics(
+    engine: *const sw_engine_t,
+    metrics: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: writable by this function's contract.
+        let place = unsafe { Slot::required(metrics, "metrics") }?;
+        // SAFETY: null or alive by this function's contract.
+        let engine = &unsafe { live(engine, "the engine") }?.parts.engine;
+        let json = binding::metrics_document(&engine.metrics()).to_string();
+        place.fill(sw_bytes_t::boxed(json.into_bytes()));
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
 /// Frees an engine's handle; its stacks and operations continue. Null is ignored.
 ///
 /// # Safety

@@ -1542,6 +1542,107 @@ export interface StackSummary {
     readonly resourceCount: number | null;
 }
 
+/** The operations of one verb. */
+export interface OperationMetrics {
+    /** How many were cancelled. */
+    readonly canceled: number;
+    /** How many have failed. */
+    readonly failed: number;
+    /** Whether these are previews. */
+    readonly isPreview: boolean;
+    /** How many run. */
+    readonly running: number;
+    /** How many have succeeded. */
+    readonly succeeded: number;
+    /** The verb: `update`, `refresh`, `destroy`, `import` or `adopt`. */
+    readonly verb: string;
+}
+
+/** The calls of the providers of one package. */
+export interface CallMetrics {
+    /** How many have returned an error. */
+    readonly failed: number;
+    /** How many have not ended. */
+    readonly inFlight: number;
+    /** How many have begun. */
+    readonly total: number;
+}
+
+/** A plugin process that runs. */
+export interface PluginProcessMetrics {
+    /** The kind of the plugin: `resource`, `language` or `analyzer`. */
+    readonly kind: string;
+    /** The name of the plugin, which for providers is that of the package. */
+    readonly name: string;
+    /** The number of the process. */
+    readonly pid: number;
+    /** The resident memory in bytes; null where the system does not state it. */
+    readonly residentMemory: number | null;
+}
+
+/** What was written to the journals of operations. */
+export interface JournalMetrics {
+    /** The number of bytes, as they were given to the store. */
+    readonly bytes: number;
+    /** The number of entries. */
+    readonly entries: number;
+}
+
+/** The calls of the store. */
+export interface StoreMetrics {
+    /** How many have begun, by method: `get`, `put`, `append`, `list`, `delete`, `copy` and `lock`. */
+    readonly calls: { readonly [name: string]: number };
+    /** How many have returned an error, conflicts included. */
+    readonly failed: number;
+}
+
+/** The locks of stacks. */
+export interface LockMetrics {
+    /** How many were taken. */
+    readonly taken: number;
+    /** How long the waits have taken that have ended, in seconds. */
+    readonly waited: number;
+    /** How many are waited for now. */
+    readonly waiting: number;
+    /** How many were waited for, those that are waited for now included. */
+    readonly waits: number;
+}
+
+/**
+ * What an engine has counted since it was made, and what runs now: names and numbers, and no value of a resource, of
+ * a configuration or of a secret.
+ */
+export interface Metrics {
+    /** What was written to journals. */
+    readonly journal: JournalMetrics;
+    /** The locks of stacks. */
+    readonly locks: LockMetrics;
+    /** The operations of each verb that has begun, sorted by verb, previews last. */
+    readonly operations: readonly OperationMetrics[];
+    /** The plugin processes that run, sorted by process number. */
+    readonly plugins: readonly PluginProcessMetrics[];
+    /** How many plugin processes have been started. */
+    readonly pluginsStarted: number;
+    /** The calls of providers by package. */
+    readonly providerCalls: { readonly [name: string]: CallMetrics };
+    /** The calls of the store. */
+    readonly store: StoreMetrics;
+}
+
+/** A log record of the engine. Secrets that the engine's operations know are replaced in it. */
+export interface LogRecord {
+    /** The values that belong to the message, as texts. */
+    readonly fields: { readonly [name: string]: unknown };
+    /** The level: `error`, `warn`, `info`, `debug` or `trace`. */
+    readonly level: string;
+    /** The part of the engine, separated by dots: `stackwright.store.file`. */
+    readonly logger: string;
+    /** The message. */
+    readonly message: string;
+    /** When it was made, in seconds since 1970. */
+    readonly time: number;
+}
+
 /** An installed plugin. */
 export interface InstalledPlugin {
     /** When it was installed, in the form of RFC 3339; null where the file system does not say. */

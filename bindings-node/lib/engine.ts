@@ -5,6 +5,7 @@ import { checkMembers, type Checks, flag, where } from "./checks";
 import {
     ENGINE_SETTINGS_MEMBERS,
     type InstalledPlugin,
+    type Metrics,
     type PluginSelection,
     type Plugins,
     PLUGINS_MEMBERS,
@@ -402,6 +403,20 @@ export class Engine {
         checkMembers(options, { resourceCounts: flag }, "stacks()");
         const stacks = await awaited(() => this.#native.stacks(project, options.resourceCounts ?? false));
         return (JSON.parse(stacks) as StackSummary[]).map(shownAsLine);
+    }
+
+    /**
+     * Returns what the engine has counted since it was made, and what runs now: operations, calls of providers and of the store, plugin
+     * processes with their memory, journals, waits for locks. It is a snapshot, which does not change; counting has no cost beside an
+     * addition for each call.
+     *
+     * ```ts
+     * const { providerCalls, plugins } = engine.metrics();
+     * console.log(providerCalls.files?.inFlight, plugins.map((plugin) => plugin.residentMemory));
+     * ```
+     */
+    metrics(): Metrics {
+        return JSON.parse(this.#native.metrics()) as Metrics;
     }
 
     /**

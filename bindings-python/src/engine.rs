@@ -23,6 +23,7 @@ use crate::{
         PythonAutonamer, PythonCredentials, PythonFetch, PythonJournal, PythonStacks, PythonStore,
         python_secrets,
     },
+    logs,
     project::Project,
     provider::{PythonInstaller, PythonProvider, PythonResolver},
     runtime::Runtime,
@@ -107,6 +108,7 @@ impl Engine {
                 .get_item(name)?
                 .ok_or_else(|| crate::errors::misuse("a setting of the engine is missing"))
         };
+        logs::install();
         let runtime = Runtime::start(member("threads")?.extract()?).or_raise(py)?;
         let handle = runtime.handle(py)?.clone();
         let core = stackwright::runtime::Runtime::system(handle.clone());
@@ -322,6 +324,11 @@ impl Engine {
         self.runtime.settle(py, work, completion, |py, bytes| {
             Ok(PyBytes::new(py, &bytes).into_any().unbind())
         })
+    }
+
+    /// Returns what the engine has counted, as JSON.
+    fn metrics(&self) -> String {
+        binding::metrics_document(&self.engine.metrics()).to_string()
     }
 
     /// Returns the URL of the store, without credentials.

@@ -36,6 +36,7 @@ const OMITTED: &[&str] = &[
     "ErrorFacts",
     "OutputValue",
     "RunInfo",
+    "LogRecord",
     "ImportRequest",
     "StateEdit",
     "RenameEdit",

@@ -118,21 +118,28 @@ from .provider import (
     ViewStep,
 )
 from ._results import (
+    CallMetrics,
     DroppedOperation,
     EditedRecord,
     EditReport,
     GraphEdge,
     GraphNode,
     InstalledPlugin,
+    JournalMetrics,
     LastUpdate,
     LockHolder,
+    LockMetrics,
+    Metrics,
     MoveReport,
+    OperationMetrics,
     PendingOperation,
+    PluginProcessMetrics,
     PluginProgress,
     RemovedReference,
     ResourceGraph,
     ResourceRecord,
     StackSummary,
+    StoreMetrics,
 )
 from .result import Diagnostic, DiffKind, ImportCode, ImportedResource, ImportReport, MovedResource, PropertyChange, Result, Severity, Step, StepOp, StepStatus, SuggestedMove
 from .stack import Stack
@@ -167,6 +174,7 @@ setattr(_output, "Work", _work.Work)
 
 __all__ = [
     "Alias",
+    "CallMetrics",
     "Archive",
     "Asset",
     "Autonamer",
@@ -234,19 +242,23 @@ __all__ = [
     "InvokeTransformResult",
     "Journal",
     "JournalEntry",
+    "JournalMetrics",
     "KeyService",
     "LanguageRuntime",
     "LastUpdate",
     "LockHolder",
+    "LockMetrics",
     "MappingRequest",
     "MappingResult",
     "MethodRequest",
+    "Metrics",
     "MoveReport",
     "MovedResource",
     "NamingRequest",
     "NotFoundError",
     "ObjectInfo",
     "Operation",
+    "OperationMetrics",
     "OperationOptions",
     "OtherEvent",
     "Output",
@@ -260,6 +272,7 @@ __all__ = [
     "PluginProgress",
     "Plugins",
     "Picture",
+    "PluginProcessMetrics",
     "Policy",
     "PolicyAnalysis",
     "PolicyAnalyzeStackSummaryEvent",
@@ -325,6 +338,7 @@ __all__ = [
     "Store",
     "StoreCredentials",
     "StoredObject",
+    "StoreMetrics",
     "SuggestedMove",
     "SuggestedMovesEvent",
     "SummaryEvent",
@@ -348,13 +362,14 @@ __all__ = [
 ]
 
 if _TYPE_CHECKING:
+    from . import logging as logging
     from . import sync as sync
 
 
 def __getattr__(name: str) -> object:
-    # Imported when it is used: it has a thread of its own.
-    if name == "sync":
+    # Imported when they are used: they have threads of their own.
+    if name in ("logging", "sync"):
         import importlib
 
-        return importlib.import_module(".sync", __name__)
+        return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

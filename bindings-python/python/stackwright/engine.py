@@ -23,8 +23,8 @@ from ._checks import refusal, require, require_function, require_given
 from ._annotations import Unpack
 from ._json import document_of_options
 from ._raised import Raised
-from ._records import summaries_of
-from ._results import InstalledPlugin, PluginProgress, StackSummary
+from ._records import metrics_of, summaries_of
+from ._results import InstalledPlugin, Metrics, PluginProgress, StackSummary
 from ._runner import Program, check
 from ._stackwright import Engine as NativeEngine
 from ._stackwright import Simulation as NativeSimulation
@@ -422,6 +422,17 @@ class Engine:
         return summaries_of(
             await answer(lambda queue, callback: self._native.stacks(project, resource_counts, queue, callback))
         )
+
+    def metrics(self) -> Metrics:
+        """Returns what the engine has counted since it was made, and what runs now: operations, calls of providers and of the store,
+        plugin processes with their memory, journals, waits for locks. ::
+
+            metrics = engine.metrics()
+            print(metrics.provider_calls["files"].in_flight, sum(plugin.resident_memory or 0 for plugin in metrics.plugins))
+
+        It is a snapshot, which does not change; counting has no cost beside an addition for each call.
+        """
+        return metrics_of(self._native.metrics())
 
     async def cancel_run(self, run_id: str, *, requests: int | None = None) -> None:
         """Requests the end of every operation of a run, on all hosts that use the store: of those whose option ``run_id`` is this text, or

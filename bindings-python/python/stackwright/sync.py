@@ -21,7 +21,7 @@ from . import operation as _operation
 from . import stack as _stack
 from ._annotations import Unpack
 from ._checks import named_options, require_given
-from ._results import ConfigEntry, EditReport, InstalledPlugin, MoveReport, PendingOperation, PluginProgress, PolicyAnalysis, ProjectFacts, ResourceGraph, ResourceRecord, StackFile, StackSummary
+from ._results import ConfigEntry, EditReport, InstalledPlugin, Metrics, MoveReport, PendingOperation, PluginProgress, PolicyAnalysis, ProjectFacts, ResourceGraph, ResourceRecord, StackFile, StackSummary
 from ._runner import Program
 from .credentials import Credentials
 from .engine import Engine as _Engine
@@ -960,6 +960,10 @@ class Engine:
     def stacks(self, project: str | None = None, *, resource_counts: bool = False) -> list[StackSummary]:
         """Lists the stacks of a project, or of all: each with its last operation and the holder of its lock."""
         return _background.run(self._engine.stacks(project, resource_counts=resource_counts))
+
+    def metrics(self) -> Metrics:
+        """Returns what the engine has counted since it was made, and what runs now; see :meth:`stackwright.Engine.metrics`."""
+        return self._engine.metrics()
 
     def cancel_run(self, run_id: str, *, requests: int | None = None) -> None:
         """Requests the end of every operation of a run, on all hosts that use the store; see :meth:`stackwright.Engine.cancel_run`."""

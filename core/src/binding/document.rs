@@ -11,6 +11,11 @@ use super::{
     edit::{EditDocument, EditReportDocument, EditedRecordDocument, RemovedReferenceDocument},
     event::EventDocument,
     import::{ImportReportDocument, ImportedResourceDocument},
+    log::LogRecordDocument,
+    metrics::{
+        CallMetricsDocument, JournalMetricsDocument, LockMetricsDocument, MetricsDocument,
+        OperationMetricsDocument, PluginProcessMetricsDocument, StoreMetricsDocument,
+    },
     move_edit::{MoveEditDocument, MoveReportDocument},
     outputs::OutputDocument,
     pending::{DroppedDocument, PendingDocument},
@@ -125,6 +130,14 @@ documents! {
         UpdateDocument<'static>;
         LockDocument<'static>;
         SummaryDocument<'static>;
+        OperationMetricsDocument<'static>;
+        CallMetricsDocument;
+        PluginProcessMetricsDocument<'static>;
+        JournalMetricsDocument;
+        StoreMetricsDocument<'static>;
+        LockMetricsDocument;
+        MetricsDocument<'static>;
+        LogRecordDocument<'static>;
         InstalledPluginDocument<'static>;
         ProgressDocument;
         ConfigDeclarationDocument;

@@ -7,6 +7,7 @@ use crate::{
     engine::{Engine, fetch::HttpFetch},
     error::{Error, Result},
     executor::PluginLimits,
+    metrics::Meter,
     monitor::EngineService,
     operation::EngineParts,
     plugin::PluginSettings,
@@ -18,7 +19,7 @@ use crate::{
     runtime::{Runtime, TrustedPeers},
     secrets::SecretsProvider,
     simulation::Simulation,
-    store::{HostFacts, Store},
+    store::{HostFacts, MeteredStore, Store},
 };
 
 /// Collects the components of an engine.
@@ -201,6 +202,7 @@ impl EngineBuilder {
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] when the store or the secrets provider is missing.
     pub fn build(mut self) -> Result<Engine> {
+        self.runtime.meter = Meter::default();
         if let Some(users) = self.trusted_peers.take() {
             self.runtime.peers = TrustedPeers::with(users);
         }
@@ -211,6 +213,7 @@ impl EngineBuilder {
         let store = self
             .store
             .ok_or_else(|| Error::invalid("an engine needs a store"))?;
+        let store = MeteredStore::over(store, self.runtime.meter.clone());
         let secrets = self
             .secrets
             .ok_or_else(|| Error::invalid("an engine needs a secrets provider"))?;

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use crate::{
     config::ConfigSource,
     error::{Error, Result},
+    metrics::Metrics,
     operation::{EngineParts, Opening, StackContext, settle_secrets},
     secrets::{PassphraseProvider, SecretsManager, SecretsProvider},
     store::{
@@ -386,6 +387,34 @@ impl Engine {
     /// ```
     pub async fn close(&self) {
         self.0.pool.close_all().await;
+    }
+
+    /// Returns what the engine has counted since it was built: operations, calls of providers and of the store, plugin processes with
+    /// their memory, bytes of journals, waits for locks. Counting has no cost beside an addition for each call.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// stack.destroy(OperationOptions::default()).wait().await;
+    /// let metrics = engine.metrics();
+    /// assert_eq!(metrics.operations[0].verb, "destroy");
+    /// assert_eq!(metrics.operations[0].succeeded, 1);
+    /// assert_eq!(metrics.locks.taken, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        self.0.runtime.meter.snapshot()
     }
 
     /// Returns whether a stack was opened with this engine.

@@ -17,6 +17,7 @@ mod location;
 mod lock_file;
 mod lock_owner;
 mod memory;
+mod metered;
 mod numbered;
 mod object;
 mod open;
@@ -51,6 +52,7 @@ pub(crate) use lock_file::StackLock;
 pub(crate) use lock_owner::Holder;
 pub use lock_owner::{LockHolder, LockOwner};
 pub use memory::MemoryStore;
+pub(crate) use metered::MeteredStore;
 pub use open::{open, open_with};
 pub(crate) use run_mark::{check_run, forget_cancellation, request_cancellation, requested_cancellation};
 pub use sealed::encrypted;
@@ -263,6 +265,12 @@ pub trait Store: Send + Sync + 'static {
     /// Removes empty folders below `prefix`, `a/b/` for instance. Folders that cannot be removed stay. Does nothing by
     /// default.
     async fn tidy(&self, _prefix: &str) {}
+
+    /// Returns what distinguishes this store from every other one that exists: those that only stand around it return the same.
+    #[doc(hidden)]
+    fn identity(&self) -> usize {
+        std::ptr::from_ref(self).cast::<()>().addr()
+    }
 }
 
 /// What a lock is taken for.

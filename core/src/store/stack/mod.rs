@@ -342,10 +342,15 @@ impl StackStorage {
         let clock = &self.runtime.clock;
         let begin = clock.elapsed();
         let mut pause = LOCK_WAIT;
+        let mut wait = None;
         loop {
             let error = match lock().await {
                 Err(error) if error.kind() == ErrorKind::Conflict => error,
-                locked => return locked,
+                Ok(locked) => {
+                    self.runtime.meter.lock_taken();
+                    return Ok(locked);
+                }
+                failed => return failed,
             };
             let is_own_run = match run {
                 Some(run) => lock_file::is_held_by(&self.store, &self.name, run).await?,
@@ -365,6 +370,10 @@ impl StackStorage {
             if pause == LOCK_WAIT {
                 waits(&error);
             }
+            wait.get_or_insert_with(|| {
+                tracing::info!(target: "stackwright::store", stack = %self.name, "waiting for the lock of a stack");
+                self.runtime.meter.lock_wait(|| clock.elapsed())
+            });
             clock.wait(pause.min(left)).await;
             pause = (pause * 2).min(MAX_LOCK_WAIT);
         }
