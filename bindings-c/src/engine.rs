@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stackwright::{
     Engine, Language,
-    binding::{self, EngineDocument, StoreHost},
+    binding::{self, EngineDocument, StoreHost, TelemetryDocument},
     runtime::Runtime,
     secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
     store::encrypted,
@@ -226,6 +226,9 @@ fn build(
     }
     if let Some(fetch) = host.and_then(Host::fetch) {
         builder = builder.fetch(fetch);
+    }
+    if let Some(telemetry) = TelemetryDocument::settings_of(settings.telemetry)? {
+        builder = builder.telemetry(telemetry);
     }
     let (plugins, pool) = settings.plugins.into_settings()?;
     let builder = builder

@@ -12,6 +12,7 @@ import {
     STACK_SETTINGS_MEMBERS,
     type StackSettings,
     type StoreCredentials,
+    type Telemetry,
     type StackSummary,
 } from "./documents";
 import { awaited, guarded, InvalidInputError, NotFoundError } from "./errors";
@@ -96,6 +97,11 @@ export interface EngineOptions {
     fetch?: Fetch;
     /** Names physical resources; without it, the configuration's `pulumi:autonaming` does. */
     autonamer?: Autonamer;
+    /**
+     * Where the spans of operations, of their steps and of calls are exported to. An operation is within the active span of
+     * `@opentelemetry/api`, where that package is installed.
+     */
+    telemetry?: Telemetry;
     /**
      * Numbers of the users whose processes may be at the other end of connections on loopback, beside those of the own user
      * and of root: for providers and policy packs that the host runs as another user.
@@ -204,6 +210,7 @@ export class Engine {
         requireMethods("stackReader", options.stackReader, ["stackOutputs", "stackResourceOutputs"]);
         requireSecrets(options.secrets);
         requireObject("plugins", options.plugins);
+        requireObject("telemetry", options.telemetry);
         checkMembers(options, SDK_CHECK, "an engine");
         if (options.passphrase === "") {
             const hint = "leave it out to have secrets only encoded";
@@ -228,6 +235,7 @@ export class Engine {
             baseDirectory: options.baseDirectory ?? process.cwd(),
         };
         this.#bridge = bridge;
+        bridge.exportsSpans = (options.telemetry ?? undefined) !== undefined;
         const build = (settings: Native.EngineSettings): Native.Engine => {
             if (simulated === undefined) {
                 return new native.Engine(bridge.native, settings);

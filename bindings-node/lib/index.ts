@@ -74,6 +74,7 @@ export {
     type StoreCredentials,
     type StoreMetrics,
     type SuggestedMove,
+    type Telemetry,
 } from "./documents";
 export {
     type CancelEvent,

@@ -8,6 +8,7 @@ use stackwright::{
     Error, Language, Opening,
     binding::{
         self, EngineDocument, HostCalls, HostSecrets, ProgressTextSink, SecretsDocument, StackDocument,
+        TelemetryDocument,
     },
     config::Config,
     fleet::FleetOptions,
@@ -339,6 +340,9 @@ fn build(
         .trusted_peers(document.trusted_peers)
         .nested_secrets(document.nested_secrets)
         .max_calls_per_plugin(document.max_calls_per_plugin);
+    if let Some(telemetry) = TelemetryDocument::settings_of(document.telemetry)? {
+        builder = builder.telemetry(telemetry);
+    }
     builder = match simulation {
         // Its own store outlives the engine.
         Some(simulation) => builder.simulation(simulation.clone()),

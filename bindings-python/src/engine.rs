@@ -8,7 +8,9 @@ use pyo3::{
 };
 use stackwright::{
     EngineBuilder, Language, Opening,
-    binding::{self, EngineDocument, HostCalls, ProgressTextSink, StackDocument, StoreHost},
+    binding::{
+        self, EngineDocument, HostCalls, ProgressTextSink, StackDocument, StoreHost, TelemetryDocument,
+    },
     secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
     store::encrypted,
 };
@@ -150,6 +152,9 @@ impl Engine {
             .trusted_peers(document.trusted_peers)
             .nested_secrets(document.nested_secrets)
             .max_calls_per_plugin(document.max_calls_per_plugin);
+        if let Some(telemetry) = TelemetryDocument::settings_of(document.telemetry).or_raise(py)? {
+            builder = builder.telemetry(telemetry);
+        }
         builder = match given(member("simulation")?) {
             Some(simulation) => simulated(builder, &simulation, given(member("answers")?), &providers)?,
             None => builder.store(store),

@@ -60,7 +60,7 @@ from .host import Autonamer, Fetch, KeyService, NamingRequest, ProposedName, Sec
 from .installer import Installer, PluginInstaller
 from .journal import Journal, JournalEntry, Record
 from .operation import Operation
-from .options import ImportResource, OperationOptions, Plugins, PolicyPack, PolicySettings, StackSettings, StoreCredentials
+from .options import ImportResource, OperationOptions, Plugins, PolicyPack, PolicySettings, StackSettings, StoreCredentials, Telemetry
 from .picture import Picture
 from .policy import (
     Policy,
@@ -342,6 +342,7 @@ __all__ = [
     "SuggestedMove",
     "SuggestedMovesEvent",
     "SummaryEvent",
+    "Telemetry",
     "Transform",
     "TransformArgs",
     "TransformResult",

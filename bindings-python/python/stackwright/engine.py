@@ -35,7 +35,7 @@ from .fleet import FleetEvent, FleetOperation, StackRun
 from .host import Autonamer, Fetch, KeyService, Secrets, StackReader
 from .installer import Installer
 from .journal import Journal
-from .options import Plugins, StackSettings
+from .options import Plugins, StackSettings, Telemetry
 from .project import Project
 from .provider import Resolver
 from .stack import Stack, document_of
@@ -49,7 +49,7 @@ PluginKind = Literal["resource", "analyzer", "language", "converter", "tool"]
 
 def plugin_settings(plugins: Plugins) -> dict[str, Any]:
     """Returns the settings that are given, with paths as texts and the command of ``pulumi.dynamic`` among the commands."""
-    given = {name: getattr(plugins, name) for name in Plugins.__annotations__}
+    given = given_members(plugins)
     directories = given["directories"]
     if isinstance(directories, Sequence) and not isinstance(directories, (str, bytes)):
         given["directories"] = [_path_text(directory) for directory in directories]
@@ -58,6 +58,11 @@ def plugin_settings(plugins: Plugins) -> dict[str, Any]:
     if isinstance(commands, Mapping):
         given["commands"] = {"pulumi-python": [sys.executable, "-u", "-c", _DYNAMIC], **commands}
     return given
+
+
+def given_members(settings: Plugins | Telemetry) -> dict[str, Any]:
+    """Returns the members of settings by name."""
+    return {name: getattr(settings, name) for name in type(settings).__annotations__}
 
 
 def _path_text(path: Any) -> Any:
@@ -130,6 +135,8 @@ class Engine:
         :data:`stackwright.Fetch`.
     :param autonamer: Names real things; without it, ``pulumi:autonaming`` of a stack's configuration does. See
         :data:`stackwright.Autonamer`.
+    :param telemetry: Where the spans of operations, of their steps and of calls are exported to; see :class:`stackwright.Telemetry`. An
+        operation is within the current span of ``opentelemetry``, where that package is used.
     :param trusted_peers: Numbers of the users whose processes may be at the other end of connections on loopback, beside those
         of the own user and of root: for providers and policy packs that the host runs as another user.
     :param allow_unfenced: Allows a bucket whose server ignores the conditions of writes, which is refused otherwise: nothing keeps
@@ -169,6 +176,7 @@ class Engine:
         stack_reader: StackReader | None = None,
         fetch: Fetch | None = None,
         autonamer: Autonamer | None = None,
+        telemetry: Telemetry | None = None,
         trusted_peers: Sequence[int] = (),
         allow_unfenced: bool = False,
         lease: float | None = None,
@@ -183,6 +191,7 @@ class Engine:
             if not isinstance(number, int) or isinstance(number, bool) or not 0 < number <= _MAX_THREADS:
                 raise InvalidInputError(f"{option} takes a number from 1 to {_MAX_THREADS}, not {number!r}")
         require("plugins", plugins, Plugins, "stackwright.Plugins")
+        require("telemetry", telemetry, Telemetry, "stackwright.Telemetry")
         if passphrase == "":
             raise InvalidInputError("passphrase takes a text that is not empty; leave it out to have secrets only encoded")
         require_function("resolver", resolver)
@@ -195,6 +204,7 @@ class Engine:
                 "passphrase": passphrase,
                 "base_directory": _path_text(base_directory),
                 "plugins": plugin_settings(Plugins() if plugins is None else plugins),
+                "telemetry": None if telemetry is None else given_members(telemetry),
                 "allow_unfenced": allow_unfenced,
                 "lease": lease,
                 "encrypt_store": encrypt_store,
@@ -245,6 +255,7 @@ class Engine:
         }
         self._native = NativeEngine(settings)
         self._closed = False
+        self._exports_spans = telemetry is not None
         _open.add(self._native)
 
     def _require_open(self) -> None:

@@ -35,7 +35,7 @@ from .fleet._report import FleetReport
 from .fleet._spec import StackSpec
 from .host import Autonamer, Fetch, KeyService, Secrets, StackReader
 from .installer import Installer
-from .options import ImportResource, OperationOptions, Plugins, StackSettings
+from .options import ImportResource, OperationOptions, Plugins, StackSettings, Telemetry
 from .project import Project as _Project
 from .provider import Resolver
 from .picture import Picture
@@ -752,6 +752,7 @@ class Engine:
         stack_reader: StackReader | None = None,
         fetch: Fetch | None = None,
         autonamer: Autonamer | None = None,
+        telemetry: Telemetry | None = None,
         trusted_peers: Sequence[int] = (),
         allow_unfenced: bool = False,
         lease: float | None = None,
@@ -774,6 +775,7 @@ class Engine:
             stack_reader=stack_reader,
             fetch=fetch,
             autonamer=autonamer,
+            telemetry=telemetry,
             trusted_peers=trusted_peers,
             allow_unfenced=allow_unfenced,
             lease=lease,

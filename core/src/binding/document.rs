@@ -24,7 +24,7 @@ use super::{
     records::{EdgeDocument, GraphDocument, NodeDocument, RecordDocument},
     result::{DiagnosticDocument, ErrorDocument, PropertyChangeDocument, StepDocument},
     run::RunDocument,
-    settings::{EngineDocument, PluginDocument},
+    settings::{EngineDocument, PluginDocument, TelemetryDocument},
     stack::StackDocument,
     stacks::{LockDocument, SummaryDocument, UpdateDocument},
 };
@@ -96,6 +96,7 @@ documents! {
         MoveEditDocument;
         PluginDocument;
         PluginRequestDocument;
+        TelemetryDocument;
         CredentialDocument;
         EngineDocument;
         StackDocument;

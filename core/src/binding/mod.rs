@@ -57,7 +57,7 @@ pub use result::{
 };
 pub use run::run_document;
 pub use secrets::{HostSecrets, SecretsDocument};
-pub use settings::{EngineDocument, PluginCommandDocument, PluginDocument, StoreHost};
+pub use settings::{EngineDocument, PluginCommandDocument, PluginDocument, StoreHost, TelemetryDocument};
 pub use simulation::{
     adopt as adopt_into_simulation, discrepancies, faults, find_resources, matches_type, recorded,
     simulated_calls_document, simulation, unmet, unused_faults,

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use crate::{
     autonaming::Autonamer,
-    engine::{Engine, fetch::HttpFetch},
+    engine::{Engine, export::HttpExport, fetch::HttpFetch},
     error::{Error, Result},
     executor::PluginLimits,
     metrics::Meter,
@@ -20,6 +20,7 @@ use crate::{
     secrets::SecretsProvider,
     simulation::Simulation,
     store::{HostFacts, MeteredStore, Store},
+    telemetry::{Exporter, Telemetry},
 };
 
 /// Collects the components of an engine.
@@ -41,6 +42,7 @@ pub struct EngineBuilder {
     nested_secrets: bool,
     max_calls_per_plugin: u32,
     simulation: Option<Simulation>,
+    telemetry: Option<Telemetry>,
 }
 
 /// The default interval between writes of the checkpoint while an operation runs.
@@ -66,6 +68,7 @@ impl EngineBuilder {
             nested_secrets: true,
             max_calls_per_plugin: 0,
             simulation: None,
+            telemetry: None,
         }
     }
 
@@ -197,10 +200,36 @@ impl EngineBuilder {
         self
     }
 
+    /// Exports the spans of operations, of their steps, and of calls of providers and of the store to a collector of OpenTelemetry. A
+    /// collector that does not answer delays no operation; its spans are dropped. [`Engine::close`] sends the last ones, and waits a few
+    /// seconds for that at most.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, runtime::Runtime, secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store).secrets(Arc::new(Base64Provider));
+    /// use stackwright::telemetry::Telemetry;
+    ///
+    /// let engine = builder.telemetry(Telemetry::to("http://localhost:4318")).build()?;
+    /// # engine.close().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn telemetry(mut self, telemetry: Telemetry) -> Self {
+        self.telemetry = Some(telemetry);
+        self
+    }
+
     /// Builds the engine.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] when the store or the secrets provider is missing.
+    /// [`crate::ErrorKind::InvalidInput`] when the store or the secrets provider is missing, and for settings of the export that cannot work.
     pub fn build(mut self) -> Result<Engine> {
         self.runtime.meter = Meter::default();
         if let Some(users) = self.trusted_peers.take() {
@@ -217,6 +246,11 @@ impl EngineBuilder {
         let secrets = self
             .secrets
             .ok_or_else(|| Error::invalid("an engine needs a secrets provider"))?;
+        let exporter = self.telemetry.map(|settings| {
+            let sender = HttpExport::new(&settings, Arc::clone(&self.runtime.clock))?;
+            Ok::<_, Error>(Exporter::start(&settings, Arc::new(sender), &self.runtime))
+        });
+        let exporter = exporter.transpose()?;
         let plugin_limits = PluginLimits::unless_zero(self.max_calls_per_plugin, &self.runtime);
         let pool = ProviderPool::new(self.pool, self.runtime.clone());
         let service = Arc::new(EngineService::new(self.runtime.clone()));
@@ -253,6 +287,7 @@ impl EngineBuilder {
             nested_secrets: self.nested_secrets,
             plugin_limits,
             simulation: self.simulation,
+            exporter,
         })))
     }
 }

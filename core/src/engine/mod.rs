@@ -1,6 +1,7 @@
 //! The engine: a value without global state, from which stacks are opened.
 
 mod builder;
+mod export;
 mod fetch;
 mod plugins;
 mod programs;
@@ -20,6 +21,7 @@ use crate::{
         StackName, StackStorage, StackSummary, forget_cancellation, request_cancellation, settle_renaming,
         summarize_stacks,
     },
+    telemetry::CLOSE_TIMEOUT,
 };
 
 pub use builder::EngineBuilder;
@@ -363,7 +365,7 @@ impl Engine {
         summarize_stacks(store, host, runtime, project, resource_counts).await
     }
 
-    /// Ends the idle plugin processes of the pool. The engine can still be used.
+    /// Ends the idle plugin processes of the pool, and sends the spans that wait for their export. The engine can still be used.
     ///
     /// # Cancel safety
     /// A dropped future leaves the remaining processes to the next call, or to the end of the engine.
@@ -386,7 +388,12 @@ impl Engine {
     /// # }
     /// ```
     pub async fn close(&self) {
-        self.0.pool.close_all().await;
+        let sending = async {
+            if let Some(exporter) = &self.0.exporter {
+                exporter.flush(CLOSE_TIMEOUT).await;
+            }
+        };
+        tokio::join!(self.0.pool.close_all(), sending);
     }
 
     /// Returns what the engine has counted since it was built: operations, calls of providers and of the store, plugin processes with

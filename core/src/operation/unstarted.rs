@@ -78,13 +78,15 @@ impl Unstarted {
     pub(crate) fn start(self) {
         let Self { mut run, result } = self;
         let stack = Arc::clone(&run.stack);
+        let (verb, preview) = (run.kind.name(), run.options.dry_run);
         let scope = Scope::operation(
             &stack.storage.name().to_string(),
-            run.kind.name(),
-            run.options.dry_run,
+            verb,
+            preview,
+            stack.engine.exporter.as_ref(),
+            run.options.caller(),
         );
         run.scope = scope.clone();
-        let (verb, preview) = (run.kind.name(), run.options.dry_run);
         tracing::info!(target: "stackwright::operation", stack = %stack.storage.name(), verb, preview, "an operation begins");
         let (events, control, session) = (run.events.clone(), run.control.clone(), run.session.clone());
         if let Some(simulation) = &stack.engine.simulation {

@@ -47,7 +47,7 @@ pub use installer::{Installation, PluginInstaller};
 pub(crate) use installing::{InstallationSink, Installations};
 pub(crate) use limit::CallLimit;
 pub(crate) use loader::{LoaderParts, PluginContext, PreparedProvider, ProviderLoader, ProviderSpec};
-pub(crate) use observer::CallObserver;
+pub(crate) use observer::{CallObserver, ObservedCall};
 pub use package::{Mapping, MappingRequest, SchemaRequest};
 pub(crate) use package::{MappingQuestion, PackageError, PackageSource, mapping, schema};
 pub use pool::PoolSettings;

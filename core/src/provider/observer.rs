@@ -4,7 +4,7 @@ use smol_str::SmolStr;
 
 use crate::{
     metrics::{CallInFlight, PackageMeter},
-    provider::{Call, ProviderResult},
+    provider::{Call, ProviderError},
     telemetry::Scope,
 };
 
@@ -36,13 +36,14 @@ impl CallObserver {
 }
 
 impl ObservedCall<'_> {
-    /// Awaits the reply.
-    pub(crate) async fn of<R>(self, reply: impl Future<Output = ProviderResult<R>>) -> ProviderResult<R> {
-        let reply = self.scope.within(reply).await;
-        if let Err(error) = &reply {
-            self.in_flight.failed();
-            self.scope.failed(error.status);
-        }
-        reply
+    /// Returns what the call runs within.
+    pub(crate) fn scope(&self) -> Scope {
+        self.scope.clone()
+    }
+
+    /// Notes that the call has returned an error.
+    pub(crate) fn failed(&self, error: &ProviderError) {
+        self.in_flight.failed();
+        self.scope.failed(error.status);
     }
 }

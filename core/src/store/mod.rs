@@ -53,6 +53,7 @@ pub(crate) use lock_owner::Holder;
 pub use lock_owner::{LockHolder, LockOwner};
 pub use memory::MemoryStore;
 pub(crate) use metered::MeteredStore;
+pub(crate) use open::percent_decode;
 pub use open::{open, open_with};
 pub(crate) use run_mark::{check_run, forget_cancellation, request_cancellation, requested_cancellation};
 pub use sealed::encrypted;
@@ -311,6 +312,14 @@ pub trait LockGuard: Send + Sync {
     async fn retire(self: Box<Self>) {
         self.release().await;
     }
+}
+
+/// Returns the configuration of a TLS client that trusts the public authorities, and nothing that the environment names.
+///
+/// # Errors
+/// [`ErrorKind::Internal`] when the TLS library refuses it.
+pub(crate) fn tls_config() -> Result<rustls::ClientConfig> {
+    trust::client_config(&trust::roots(&Credentials::None)?, trust::Check::Full)
 }
 
 fn not_found(key: &str) -> Error {

@@ -47,6 +47,7 @@ mod spans;
 mod stacks;
 mod supplied;
 mod supplied_secrets;
+mod telemetry;
 mod timeouts;
 mod traces;
 mod transforms;

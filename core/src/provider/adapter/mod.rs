@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crate::provider::{
     Call, CallLimit, CallObserver, Capabilities, CheckRequest, CheckResponse, ConfigureRequest,
     ConstructRequest, ConstructResponse, CreateRequest, CreateResponse, DeleteRequest, DiffRequest,
-    DiffResponse, InvokeRequest, InvokeResponse, MethodRequest, MethodResponse, ProviderBackend,
-    ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse, Reply, UpdateRequest,
-    UpdateResponse,
+    DiffResponse, InvokeRequest, InvokeResponse, MethodRequest, MethodResponse, ObservedCall,
+    ProviderBackend, ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse, Reply,
+    UpdateRequest, UpdateResponse,
     backend::{mismatch, typed_calls},
 };
 
@@ -231,17 +231,17 @@ impl Adapter {
             .observer
             .as_ref()
             .filter(|_| !matches!(call, Call::Understands));
-        match observer {
-            Some(observer) => observer.observe(&call).of(self.send(call)).await,
-            None => self.send(call).await,
+        let observed = observer.map(|observer| observer.observe(&call));
+        let scope = observed.as_ref().map(ObservedCall::scope).unwrap_or_default();
+        // Not one future that is wrapped later: it would hold the call twice, and very many run at the same time.
+        let answer = match &self.0.limit {
+            Some(limit) => scope.within(limit.call(&*self.0.backend, call)).await,
+            None => scope.within(self.0.backend.call(call)).await,
+        };
+        if let (Err(error), Some(observed)) = (&answer, &observed) {
+            observed.failed(error);
         }
-    }
-
-    async fn send(&self, call: Call) -> ProviderResult<Reply> {
-        match &self.0.limit {
-            Some(limit) => limit.call(&*self.0.backend, call).await,
-            None => self.0.backend.call(call).await,
-        }
+        answer
     }
 
     typed_calls! {
