@@ -1014,6 +1014,7 @@ typedef struct sw_engine_options_t {
    *   (`file://relative/folder` is the same: there is no host in it), `memory://`, a bucket (`s3://`, `gs://`,
    *   `azblob://`) or a database (`postgres://`). Where the host passes a store of its own, the name of that in
    *   messages.
+   * - `telemetry` (Telemetry): Where spans are exported to; nowhere when left out.
    * - `trustedPeers` (array of integer): User ids whose processes are accepted at the other end of connections on
    *   loopback, beside those of the own user and of root: for providers and policy packs that run as another user.
    *
@@ -2742,6 +2743,9 @@ sw_status_t sw_stack_forget_pending(const struct sw_stack_t *stack,
  *   steps complete, and no other begins. Calls of providers and policies that have not ended 30 seconds later are
  *   given up, so that their outcome is unknown; transforms and hooks are at once. The error, of the kind `cancelled`,
  *   states the timeout and names such calls. Left out, there is no limit.
+ * - `traceparent` (string): The span of the caller that the operation is within, where the engine exports spans: the
+ *   header `traceparent` of W3C Trace Context. Left out, in Python and Node it is the current span of OpenTelemetry,
+ *   and elsewhere there is none.
  * - `unfinishedStacks` (array of string): The names of stacks (`project/stack`) that are being changed: a program
  *   that reads the outputs of one fails at once, and the result names the stack. Those of a set that runs on several
  *   hosts, for instance, which runs such a program again when the stack has ended.

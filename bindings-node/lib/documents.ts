@@ -141,6 +141,7 @@ export const ENGINE_SETTINGS_MEMBERS = [
     "plugins",
     "secrets",
     "store",
+    "telemetry",
     "trustedPeers",
 ] as const;
 
@@ -418,6 +419,12 @@ export interface OperationOptions {
      * timeout and names such calls. Left out, there is no limit.
      */
     timeout?: number;
+    /**
+     * The span of the caller that the operation is within, where the engine exports spans: the header `traceparent`
+     * of W3C Trace Context. Left out, in Python and Node it is the current span of OpenTelemetry, and elsewhere there
+     * is none.
+     */
+    traceparent?: string;
     /**
      * The names of stacks (`project/stack`) that are being changed: a program that reads the outputs of one fails at
      * once, and the result names the stack. Those of a set that runs on several hosts, for instance, which runs such
@@ -798,6 +805,31 @@ export interface PluginSelection {
     name?: string;
     /** A range of versions: `>=1.2.0 <2.0.0`, or a version, which is that version alone. */
     versions?: string;
+}
+
+/**
+ * Where the spans of operations, of their steps, and of calls of providers and of the store are exported to: a
+ * collector that takes the OpenTelemetry protocol over HTTP in its binary form. Secrets are in none of them.
+ *
+ * A collector that does not answer delays no operation, and its spans are dropped. They are sent when an operation
+ * ends and every five seconds; closing the engine waits five seconds for the last ones at most.
+ */
+export interface Telemetry {
+    /** Further attributes of the program. */
+    attributes?: { readonly [name: string]: string };
+    /** The URL of the collector: `http://localhost:4318`. `/v1/traces` is appended unless it ends so. */
+    endpoint?: string;
+    /**
+     * Reads what the other members leave out from the environment of this process:
+     * `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` or `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_TRACES_HEADERS` or
+     * `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME`, and `OTEL_RESOURCE_ATTRIBUTES`. Without an endpoint in
+     * either place, and where `OTEL_SDK_DISABLED` is true, nothing is exported.
+     */
+    fromEnvironment?: boolean;
+    /** Headers of each request, for instance of an authorization. */
+    headers?: { readonly [name: string]: string };
+    /** The name of the program, in the attribute `service.name`; `stackwright` when left out. */
+    serviceName?: string;
 }
 
 /** The credentials of a remote store: those of one kind, or the environment. */
@@ -1632,7 +1664,7 @@ export interface Metrics {
 /** A log record of the engine. Secrets that the engine's operations know are replaced in it. */
 export interface LogRecord {
     /** The values that belong to the message, as texts. */
-    readonly fields: { readonly [name: string]: unknown };
+    readonly fields: { readonly [name: string]: string };
     /** The level: `error`, `warn`, `info`, `debug` or `trace`. */
     readonly level: string;
     /** The part of the engine, separated by dots: `stackwright.store.file`. */

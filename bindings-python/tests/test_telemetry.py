@@ -148,5 +148,6 @@ def test_settings_of_telemetry_are_read_from_the_environment_only_when_asked(
     ) as engine:
         engine.stack("shop/dev", program).preview()
     assert collector.bodies
+    assert "4711" not in repr(sw.Telemetry(endpoint="http://localhost:4318", headers={"authorization": "Bearer 4711"}))
     with pytest.raises(sw.InvalidInputError, match="needs the endpoint"):
         sync.Engine(store=f"file://{tmp_path / 'c'}", secrets=Vault(), telemetry=sw.Telemetry())

@@ -66,6 +66,7 @@ class Openable(Protocol):
     """What can be closed, and takes no work after that."""
 
     _provider_loop: ProviderLoop
+    _exports_spans: bool
 
     def _require_open(self) -> None: ...
 
