@@ -227,11 +227,8 @@ fn build(
     if let Some(fetch) = host.and_then(Host::fetch) {
         builder = builder.fetch(fetch);
     }
-    if let Some(telemetry) = TelemetryDocument::settings_of(settings.telemetry)? {
-        builder = builder.telemetry(telemetry);
-    }
     let (plugins, pool) = settings.plugins.into_settings()?;
-    let builder = builder
+    let builder = TelemetryDocument::applied_to(settings.telemetry, builder)?
         .trusted_peers(settings.trusted_peers)
         .nested_secrets(settings.nested_secrets)
         .max_calls_per_plugin(settings.max_calls_per_plugin);

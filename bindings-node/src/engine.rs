@@ -340,9 +340,7 @@ fn build(
         .trusted_peers(document.trusted_peers)
         .nested_secrets(document.nested_secrets)
         .max_calls_per_plugin(document.max_calls_per_plugin);
-    if let Some(telemetry) = TelemetryDocument::settings_of(document.telemetry)? {
-        builder = builder.telemetry(telemetry);
-    }
+    builder = TelemetryDocument::applied_to(document.telemetry, builder)?;
     builder = match simulation {
         // Its own store outlives the engine.
         Some(simulation) => builder.simulation(simulation.clone()),

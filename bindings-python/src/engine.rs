@@ -152,9 +152,7 @@ impl Engine {
             .trusted_peers(document.trusted_peers)
             .nested_secrets(document.nested_secrets)
             .max_calls_per_plugin(document.max_calls_per_plugin);
-        if let Some(telemetry) = TelemetryDocument::settings_of(document.telemetry).or_raise(py)? {
-            builder = builder.telemetry(telemetry);
-        }
+        builder = TelemetryDocument::applied_to(document.telemetry, builder).or_raise(py)?;
         builder = match given(member("simulation")?) {
             Some(simulation) => simulated(builder, &simulation, given(member("answers")?), &providers)?,
             None => builder.store(store),

@@ -17,6 +17,7 @@ use super::{
     store::{HostCalls, ObjectHost, supplied},
 };
 use crate::{
+    engine::EngineBuilder,
     error::{Error, Result},
     message::Language,
     plugin::{HostEnvironment, PluginCommand, PluginSettings},
@@ -129,12 +130,16 @@ impl TelemetryDocument {
         })
     }
 
-    /// Returns the settings of an export that is asked for.
+    /// Adds an export that is asked for to an engine.
     ///
     /// # Errors
     /// Those of [`Self::into_settings`].
-    pub fn settings_of(telemetry: Option<Self>) -> Result<Option<Telemetry>> {
-        telemetry.map_or(Ok(None), Self::into_settings)
+    pub fn applied_to(telemetry: Option<Self>, builder: EngineBuilder) -> Result<EngineBuilder> {
+        let settings = telemetry.map_or(Ok(None), Self::into_settings)?;
+        Ok(match settings {
+            Some(settings) => builder.telemetry(settings),
+            None => builder,
+        })
     }
 
     fn over(self, variable: impl Fn(&str) -> Option<String>) -> Result<Option<Telemetry>> {

@@ -84,7 +84,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Meter {
-    /// Counts an operation that begins. It counts as failed when the returned guard is dropped before it is told how the operation ended.
+    /// Counts an operation that begins. It counts as failed when the returned guard is dropped without [`RunningOperation::ends_as`].
     pub(crate) fn operation(&self, verb: &'static str, is_preview: bool) -> RunningOperation {
         let key = (is_preview, verb);
         let mut operations = locked(&self.0.operations);

@@ -153,7 +153,7 @@ impl Scope {
     pub(crate) fn within<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
         match &self.0 {
             None => Either::Left(future),
-            // Boxed: futures of steps and calls are many, and this one only exists while somebody looks.
+            // Boxed: futures of steps and calls are many, and only those that are observed are larger.
             Some(active) => Either::Right(Box::pin(
                 CURRENT.scope(self.clone(), future.instrument(active.span.clone())),
             )),

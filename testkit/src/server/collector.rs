@@ -168,6 +168,7 @@ struct Field<'a> {
 ///
 /// # Panics
 /// When it is malformed.
+#[expect(clippy::panic, reason = "a test fails by panicking")]
 fn fields(mut message: &[u8]) -> Vec<Field<'_>> {
     let mut found = Vec::new();
     while !message.is_empty() {
@@ -216,6 +217,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+#[expect(clippy::panic, reason = "a test fails by panicking")]
 fn attribute(message: &[u8]) -> (String, String) {
     let mut found = (String::new(), String::new());
     for field in fields(message) {
@@ -272,7 +274,7 @@ fn span_of(message: &[u8], resource: &BTreeMap<String, String>) -> ExportedSpan 
             15 => {
                 span.has_failed = fields(field.bytes)
                     .iter()
-                    .any(|part| part.tag == 3 && part.number == 2)
+                    .any(|part| part.tag == 3 && part.number == 2);
             }
             _ => {}
         }
