@@ -108,6 +108,8 @@ export declare class Engine {
   startAll(kind: string, set: StackSet, options: string, subject: string): FleetOperation
   /** Lists stacks: returns their summaries as JSON. */
   stacks(project: string | undefined | null, resourceCounts: boolean): Promise<string>
+  /** Returns what the engine has counted, as JSON. */
+  metrics(): string
   /** Requests the end of the operations of a run, with `requests` at most so often; with `forget`, removes the mark of that. */
   cancelRun(run: string, forget: boolean, requests?: number | undefined | null): Promise<void>
   /** Begins to answer a request about the installed plugins, which is JSON; `subject` names the call in errors. */
@@ -139,6 +141,19 @@ export declare class FleetOperation {
    * to a plain display.
    */
   events(withLines: boolean): StackEvents
+}
+
+/** Receives log records. */
+export declare class LogRecords {
+  /**
+   * Begins to receive records up to a level, and keeps `capacity` of them until they are taken. `wake` is called when records wait;
+   * it does not keep Node alive.
+   */
+  constructor(level: string, capacity: number, wake: () => unknown)
+  /** Takes the records that wait, as JSON. */
+  take(): string
+  /** Ends the records; those that were made before can still be taken. */
+  close(): void
 }
 
 /** An operation. */

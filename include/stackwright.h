@@ -1014,6 +1014,7 @@ typedef struct sw_engine_options_t {
    *   (`file://relative/folder` is the same: there is no host in it), `memory://`, a bucket (`s3://`, `gs://`,
    *   `azblob://`) or a database (`postgres://`). Where the host passes a store of its own, the name of that in
    *   messages.
+   * - `telemetry` (Telemetry): Where spans are exported to; nowhere when left out.
    * - `trustedPeers` (array of integer): User ids whose processes are accepted at the other end of connections on
    *   loopback, beside those of the own user and of root: for providers and policy packs that run as another user.
    *
@@ -1802,6 +1803,63 @@ sw_status_t sw_engine_stacks(const struct sw_engine_t *engine,
                              bool resource_counts,
                              struct sw_bytes_t **stacks,
                              struct sw_error_t **error);
+
+/**
+ * Returns what the engine has counted since it was made, and what runs now, as a JSON object. It contains names and numbers, and no
+ * value of a resource, of a configuration or of a secret. The members:
+ *
+ * - `journal` (JournalMetrics): What was written to journals.
+ * - `locks` (LockMetrics): The locks of stacks.
+ * - `operations` (array of OperationMetrics): The operations of each verb that has begun, sorted by verb, previews
+ *   last.
+ * - `plugins` (array of PluginProcessMetrics): The plugin processes that run, sorted by process number.
+ * - `pluginsStarted` (integer): How many plugin processes have been started.
+ * - `providerCalls` (object of CallMetrics): The calls of providers by package.
+ * - `store` (StoreMetrics): The calls of the store.
+ *
+ * Members of the operations of a verb:
+ *
+ * - `canceled` (integer): How many were cancelled.
+ * - `failed` (integer): How many have failed.
+ * - `isPreview` (boolean): Whether these are previews.
+ * - `running` (integer): How many run.
+ * - `succeeded` (integer): How many have succeeded.
+ * - `verb` (string): The verb: `update`, `refresh`, `destroy`, `import` or `adopt`.
+ *
+ * Members of the calls of a package:
+ *
+ * - `failed` (integer): How many have returned an error.
+ * - `inFlight` (integer): How many have not ended.
+ * - `total` (integer): How many have begun.
+ *
+ * Members of a plugin process:
+ *
+ * - `kind` (string): The kind of the plugin: `resource`, `language` or `analyzer`.
+ * - `name` (string): The name of the plugin, which for providers is that of the package.
+ * - `pid` (integer): The number of the process.
+ * - `residentMemory` (integer): The resident memory in bytes; null where the system does not state it.
+ *
+ * Members of the journals:
+ *
+ * - `bytes` (integer): The number of bytes, as they were given to the store.
+ * - `entries` (integer): The number of entries.
+ *
+ * Members of the store:
+ *
+ * - `calls` (object of integer): How many have begun, by method: `get`, `put`, `append`, `list`, `delete`, `copy` and
+ *   `lock`.
+ * - `failed` (integer): How many have returned an error, conflicts included.
+ *
+ * Members of the locks:
+ *
+ * - `taken` (integer): How many were taken.
+ * - `waited` (number): How long the waits have taken that have ended, in seconds.
+ * - `waiting` (integer): How many are waited for now.
+ * - `waits` (integer): How many were waited for, those that are waited for now included.
+ */
+sw_status_t sw_engine_metrics(const struct sw_engine_t *engine,
+                              struct sw_bytes_t **metrics,
+                              struct sw_error_t **error);
 
 /**
  * Frees an engine's handle; its stacks and operations continue. Null is ignored.
@@ -2687,6 +2745,9 @@ sw_status_t sw_stack_forget_pending(const struct sw_stack_t *stack,
  *   steps complete, and no other begins. Calls of providers and policies that have not ended 30 seconds later are
  *   given up, so that their outcome is unknown; transforms and hooks are at once. The error, of the kind `cancelled`,
  *   states the timeout and names such calls. Left out, there is no limit.
+ * - `traceparent` (string): The span of the caller that the operation is within, where the engine exports spans: the
+ *   header `traceparent` of W3C Trace Context. Left out, in Python and Node it is the current span of OpenTelemetry,
+ *   and elsewhere there is none.
  * - `unfinishedStacks` (array of string): The names of stacks (`project/stack`) that are being changed: a program
  *   that reads the outputs of one fails at once, and the result names the stack. Those of a set that runs on several
  *   hosts, for instance, which runs such a program again when the stack has ended.

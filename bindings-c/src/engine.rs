@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stackwright::{
     Engine, Language,
-    binding::{self, EngineDocument, StoreHost},
+    binding::{self, EngineDocument, StoreHost, TelemetryDocument},
     runtime::Runtime,
     secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
     store::encrypted,
@@ -228,7 +228,7 @@ fn build(
         builder = builder.fetch(fetch);
     }
     let (plugins, pool) = settings.plugins.into_settings()?;
-    let builder = builder
+    let builder = TelemetryDocument::applied_to(settings.telemetry, builder)?
         .trusted_peers(settings.trusted_peers)
         .nested_secrets(settings.nested_secrets)
         .max_calls_per_plugin(settings.max_calls_per_plugin);
@@ -272,6 +272,56 @@ pub unsafe extern "C" fn sw_engine_stacks(
         let stacks = parts.shared.block_on(listing)?;
         let json = binding::stacks_document(&stacks).to_string().into_bytes();
         place.fill(sw_bytes_t::boxed(json));
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
+/// Returns what the engine has counted since it was made, and what runs now, as a JSON object. It contains names and numbers, and no
+/// value of a resource, of a configuration or of a secret. The members:
+///
+/// @members Metrics
+///
+/// Members of the operations of a verb:
+///
+/// @members OperationMetrics
+///
+/// Members of the calls of a package:
+///
+/// @members CallMetrics
+///
+/// Members of a plugin process:
+///
+/// @members PluginProcessMetrics
+///
+/// Members of the journals:
+///
+/// @members JournalMetrics
+///
+/// Members of the store:
+///
+/// @members StoreMetrics
+///
+/// Members of the locks:
+///
+/// @members LockMetrics
+///
+/// # Safety
+/// `engine` must be null or alive, `metrics` writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_engine_metrics(
+    engine: *const sw_engine_t,
+    metrics: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: writable by this function's contract.
+        let place = unsafe { Slot::required(metrics, "metrics") }?;
+        // SAFETY: null or alive by this function's contract.
+        let engine = &unsafe { live(engine, "the engine") }?.parts.engine;
+        let json = binding::metrics_document(&engine.metrics()).to_string();
+        place.fill(sw_bytes_t::boxed(json.into_bytes()));
         Ok(())
     };
     // SAFETY: `error` is null or writable by this function's contract.

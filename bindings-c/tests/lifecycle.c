@@ -70,6 +70,10 @@ static void a_stack_runs_through_all_operations(void)
         expect_at(result, "/0/name", "\"shop/dev\"");
         expect_at(result, "/0/lastUpdate", "null");
         sw_bytes_free(result);
+        OK(sw_engine_metrics(engine, &result, &error));
+        expect_at(result, "/operations", "[]");
+        expect_at(result, "/locks/taken", "0");
+        sw_bytes_free(result);
         sw_engine_free(engine);
 
         result = operate(stack, SW_OPERATION_PREVIEW, SW_STATUS_OK);

@@ -96,6 +96,8 @@ function warn(message: string): void {
 /** The bridge of one engine. */
 export class Bridge {
     readonly native: Native.Bridge;
+    /** Whether the engine exports spans, so that operations are within the caller's. */
+    exportsSpans = false;
     /** What providers and programs threw. */
     readonly raised = new Raised();
     readonly #calls = new Map<number, Callback>();

@@ -141,6 +141,7 @@ export const ENGINE_SETTINGS_MEMBERS = [
     "plugins",
     "secrets",
     "store",
+    "telemetry",
     "trustedPeers",
 ] as const;
 
@@ -420,6 +421,12 @@ export interface OperationOptions {
      * timeout and names such calls. Left out, there is no limit.
      */
     timeout?: number;
+    /**
+     * The span of the caller that the operation is within, where the engine exports spans: the header `traceparent`
+     * of W3C Trace Context. Left out, in Python and Node it is the current span of OpenTelemetry, and elsewhere there
+     * is none.
+     */
+    traceparent?: string;
     /**
      * The names of stacks (`project/stack`) that are being changed: a program that reads the outputs of one fails at
      * once, and the result names the stack. Those of a set that runs on several hosts, for instance, which runs such
@@ -800,6 +807,31 @@ export interface PluginSelection {
     name?: string;
     /** A range of versions: `>=1.2.0 <2.0.0`, or a version, which is that version alone. */
     versions?: string;
+}
+
+/**
+ * Where the spans of operations, of their steps, and of calls of providers and of the store are exported to: a
+ * collector that takes the OpenTelemetry protocol over HTTP in its binary form. Secrets are in none of them.
+ *
+ * A collector that does not answer delays no operation, and its spans are dropped. They are sent when an operation
+ * ends and every five seconds; closing the engine waits five seconds for the last ones at most.
+ */
+export interface Telemetry {
+    /** Further attributes of the program. */
+    attributes?: { readonly [name: string]: string };
+    /** The URL of the collector: `http://localhost:4318`. `/v1/traces` is appended unless it ends so. */
+    endpoint?: string;
+    /**
+     * Reads what the other members leave out from the environment of this process:
+     * `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` or `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_TRACES_HEADERS` or
+     * `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME`, and `OTEL_RESOURCE_ATTRIBUTES`. Without an endpoint in
+     * either place, and where `OTEL_SDK_DISABLED` is true, nothing is exported.
+     */
+    fromEnvironment?: boolean;
+    /** Headers of each request, for instance of an authorization. */
+    headers?: { readonly [name: string]: string };
+    /** The name of the program, in the attribute `service.name`; `stackwright` when left out. */
+    serviceName?: string;
 }
 
 /** The credentials of a remote store: those of one kind, or the environment. */
@@ -1542,6 +1574,107 @@ export interface StackSummary {
      * was not requested, or the checkpoint cannot be read.
      */
     readonly resourceCount: number | null;
+}
+
+/** The operations of one verb. */
+export interface OperationMetrics {
+    /** How many were cancelled. */
+    readonly canceled: number;
+    /** How many have failed. */
+    readonly failed: number;
+    /** Whether these are previews. */
+    readonly isPreview: boolean;
+    /** How many run. */
+    readonly running: number;
+    /** How many have succeeded. */
+    readonly succeeded: number;
+    /** The verb: `update`, `refresh`, `destroy`, `import` or `adopt`. */
+    readonly verb: string;
+}
+
+/** The calls of the providers of one package. */
+export interface CallMetrics {
+    /** How many have returned an error. */
+    readonly failed: number;
+    /** How many have not ended. */
+    readonly inFlight: number;
+    /** How many have begun. */
+    readonly total: number;
+}
+
+/** A plugin process that runs. */
+export interface PluginProcessMetrics {
+    /** The kind of the plugin: `resource`, `language` or `analyzer`. */
+    readonly kind: string;
+    /** The name of the plugin, which for providers is that of the package. */
+    readonly name: string;
+    /** The number of the process. */
+    readonly pid: number;
+    /** The resident memory in bytes; null where the system does not state it. */
+    readonly residentMemory: number | null;
+}
+
+/** What was written to the journals of operations. */
+export interface JournalMetrics {
+    /** The number of bytes, as they were given to the store. */
+    readonly bytes: number;
+    /** The number of entries. */
+    readonly entries: number;
+}
+
+/** The calls of the store. */
+export interface StoreMetrics {
+    /** How many have begun, by method: `get`, `put`, `append`, `list`, `delete`, `copy` and `lock`. */
+    readonly calls: { readonly [name: string]: number };
+    /** How many have returned an error, conflicts included. */
+    readonly failed: number;
+}
+
+/** The locks of stacks. */
+export interface LockMetrics {
+    /** How many were taken. */
+    readonly taken: number;
+    /** How long the waits have taken that have ended, in seconds. */
+    readonly waited: number;
+    /** How many are waited for now. */
+    readonly waiting: number;
+    /** How many were waited for, those that are waited for now included. */
+    readonly waits: number;
+}
+
+/**
+ * What an engine has counted since it was made, and what runs now: names and numbers, and no value of a resource, of
+ * a configuration or of a secret.
+ */
+export interface Metrics {
+    /** What was written to journals. */
+    readonly journal: JournalMetrics;
+    /** The locks of stacks. */
+    readonly locks: LockMetrics;
+    /** The operations of each verb that has begun, sorted by verb, previews last. */
+    readonly operations: readonly OperationMetrics[];
+    /** The plugin processes that run, sorted by process number. */
+    readonly plugins: readonly PluginProcessMetrics[];
+    /** How many plugin processes have been started. */
+    readonly pluginsStarted: number;
+    /** The calls of providers by package. */
+    readonly providerCalls: { readonly [name: string]: CallMetrics };
+    /** The calls of the store. */
+    readonly store: StoreMetrics;
+}
+
+/** A log record of the engine. Secrets that the engine's operations know are replaced in it. */
+export interface LogRecord {
+    /** The values that belong to the message, as texts. */
+    readonly fields: { readonly [name: string]: string };
+    /** The level: `error`, `warn`, `info`, `debug` or `trace`. */
+    readonly level: string;
+    /** The part of the engine, separated by dots: `stackwright.store.file`. */
+    readonly logger: string;
+    /** The message. */
+    readonly message: string;
+    /** When it was made, in seconds since 1970. */
+    readonly time: number;
 }
 
 /** An installed plugin. */

@@ -7,9 +7,11 @@ export { Stack, type AdoptionOptions, type DeleteOptions, type EditOptions, type
 export { FleetOperation, FleetResult, type FleetCallOptions, type FleetEvent, type StackEnd, type StackRun } from "./fleet";
 export { Project, type ConfigChangeOptions, type ConfigListOptions, type ConfigReadOptions } from "./project";
 export { Picture } from "./picture";
+export { disableLogging, enableLogging, LOG_CHANNEL, type LogLevel } from "./logging";
 export { Operation, Result, type Deployment, type OperationOptions, type Outputs, type Plan, type ResourcePlan } from "./operation";
 export {
     type Alias,
+    type CallMetrics,
     type CallOptions,
     type ConfigDeclaration,
     type ConfigEntry,
@@ -31,15 +33,21 @@ export {
     type ImportResource,
     type InstalledPlugin,
     type InvokeOptions,
+    type JournalMetrics,
     type LastUpdate,
     type LockHolder,
+    type LockMetrics,
+    type LogRecord,
+    type Metrics,
     type MovedResource,
     type MoveEdit,
     type MoveReport,
+    type OperationMetrics,
     type PackageParameter,
     type PackageSource,
     type PendingOperation,
     type PendingOperationKind,
+    type PluginProcessMetrics,
     type PluginProgress,
     type PluginSelection,
     type PolicyAnalysis,
@@ -64,7 +72,9 @@ export {
     type StepOp,
     type StepStatus,
     type StoreCredentials,
+    type StoreMetrics,
     type SuggestedMove,
+    type Telemetry,
 } from "./documents";
 export {
     type CancelEvent,

@@ -1,5 +1,6 @@
 /** A stack and the operations on it. */
 import type { Bridge } from "./bridge";
+import { caller } from "./caller";
 import { anything, checkMembers, type Checks, flag, seconds, where } from "./checks";
 import type { DeleteEdit, EditReport, ImportResource, MoveEdit, MoveReport, PendingOperation, PolicyAnalysis, PolicyPack, RecordSelection, RenameEdit, ResourceGraph, ResourceRecord } from "./documents";
 import { awaited, guarded, InvalidInputError, StackwrightError } from "./errors";
@@ -279,7 +280,8 @@ export class Stack {
             ? { resources: resources.map(row) }
             : { file: documentOf(resources, "the import file") };
         const request = jsonOfMembers({ ...given, nameTable, protect, generateCode });
-        const started = guarded(() => this.#native.importResources(request, jsonOfMembers(own, "options.")));
+        const traced = this.#bridge.exportsSpans ? { ...caller(), ...own } : own;
+        const started = guarded(() => this.#native.importResources(request, jsonOfMembers(traced, "options.")));
         const explain = (error: StackwrightError | undefined) => this.#bridge.raised.explain(this.name, error);
         return new Operation(started, { stack: this.name, isPreview: own.dryRun === true }, explain, signal, { onEvent, onOutput });
     }
@@ -621,7 +623,8 @@ export class Stack {
         const { program, plan, policies, ...own } = options;
         const packs = placed(policies, own.localPolicyPacks, own.requiredPolicies);
         const given = policies === undefined ? own : { ...own, localPolicyPacks: packs.local, requiredPolicies: packs.required };
-        const rest = called === "preview" ? { ...given, dryRun: given.dryRun ?? true } : given;
+        const traced = this.#bridge.exportsSpans ? { ...caller(), ...given } : given;
+        const rest = called === "preview" ? { ...traced, dryRun: given.dryRun ?? true } : traced;
         const asked = kind === "update" ? undefined : (`${kind}Program` as const);
         if (program !== undefined && asked !== undefined && options[asked] !== true) {
             throw new InvalidInputError(`${subject} runs a program only with ${asked}: true`);

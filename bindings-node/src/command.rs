@@ -20,6 +20,7 @@ use crate::{
     engine::Engine,
     errors,
     host::JsHost,
+    logs,
     program::ProgramEntry,
 };
 
@@ -138,6 +139,7 @@ impl Command {
     /// Creates a command on what the environment of each invocation names; `plugins` has settings of plugins, as JSON.
     #[napi(constructor, catch_unwind)]
     pub fn new(bridge: &Bridge, plugins: String) -> Result<Self> {
+        logs::install();
         let napi = |error: Error| errors::to_napi(&error);
         let document: PluginDocument =
             binding::read(plugins.as_bytes(), Language::Node, "the plugins of a command").map_err(napi)?;

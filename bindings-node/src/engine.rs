@@ -8,6 +8,7 @@ use stackwright::{
     Error, Language, Opening,
     binding::{
         self, EngineDocument, HostCalls, HostSecrets, ProgressTextSink, SecretsDocument, StackDocument,
+        TelemetryDocument,
     },
     config::Config,
     fleet::FleetOptions,
@@ -24,6 +25,7 @@ use crate::{
     errors,
     fleet::{Described, FleetOperation, StackSet},
     host::JsHost,
+    logs,
     program::ProgramEntry,
     project::Project,
     provider::{ProviderEntry, provider_of},
@@ -230,6 +232,12 @@ impl Engine {
         }
     }
 
+    /// Returns what the engine has counted, as JSON.
+    #[napi(catch_unwind)]
+    pub fn metrics(&self) -> String {
+        binding::metrics_document(&self.engine.metrics()).to_string()
+    }
+
     /// Requests the end of the operations of a run, with `requests` at most so often; with `forget`, removes the mark of that.
     #[napi]
     pub async fn cancel_run(&self, run: String, forget: bool, requests: Option<u32>) -> Result<()> {
@@ -323,6 +331,7 @@ fn build(
         false => store,
     };
     let (plugins, pool) = document.plugins.into_settings()?;
+    logs::install();
     let mut builder = stackwright::Engine::builder(shared.handle().clone())
         .runtime(runtime)
         .secrets(secrets)
@@ -331,6 +340,7 @@ fn build(
         .trusted_peers(document.trusted_peers)
         .nested_secrets(document.nested_secrets)
         .max_calls_per_plugin(document.max_calls_per_plugin);
+    builder = TelemetryDocument::applied_to(document.telemetry, builder)?;
     builder = match simulation {
         // Its own store outlives the engine.
         Some(simulation) => builder.simulation(simulation.clone()),

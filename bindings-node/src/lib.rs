@@ -24,6 +24,7 @@ mod fleet;
 mod config_values;
 mod project;
 mod stack;
+mod logs;
 mod engine;
 mod command;
 

@@ -27,6 +27,7 @@ use crate::{
     errors::{OrRaise as _, to_exception},
     function::HostContext,
     host::python_key_service,
+    logs,
     program::read_program,
     runtime::Runtime,
 };
@@ -115,6 +116,7 @@ impl Command {
     /// runs functions of programs.
     #[new]
     fn new(py: Python<'_>, plugins: &[u8], threads: &Bound<'_, PyDict>) -> PyResult<Self> {
+        logs::install();
         let document: PluginDocument =
             binding::read(plugins, Language::Python, "the plugins of a command").or_raise(py)?;
         let (plugins, _) = document.into_settings().or_raise(py)?;

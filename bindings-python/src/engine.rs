@@ -8,7 +8,9 @@ use pyo3::{
 };
 use stackwright::{
     EngineBuilder, Language, Opening,
-    binding::{self, EngineDocument, HostCalls, ProgressTextSink, StackDocument, StoreHost},
+    binding::{
+        self, EngineDocument, HostCalls, ProgressTextSink, StackDocument, StoreHost, TelemetryDocument,
+    },
     secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
     store::encrypted,
 };
@@ -23,6 +25,7 @@ use crate::{
         PythonAutonamer, PythonCredentials, PythonFetch, PythonJournal, PythonStacks, PythonStore,
         python_secrets,
     },
+    logs,
     plugin_limits::PluginLimits,
     project::Project,
     provider::{PythonInstaller, PythonProvider, PythonResolver},
@@ -108,6 +111,7 @@ impl Engine {
                 .get_item(name)?
                 .ok_or_else(|| crate::errors::misuse("a setting of the engine is missing"))
         };
+        logs::install();
         let runtime = Runtime::start(member("threads")?.extract()?).or_raise(py)?;
         let handle = runtime.handle(py)?.clone();
         let core = stackwright::runtime::Runtime::system(handle.clone());
@@ -152,6 +156,7 @@ impl Engine {
         if let Some(limits) = given(member("plugin_limits")?) {
             builder = builder.plugin_limits(limits.cast::<PluginLimits>()?.get().limits.clone());
         }
+        builder = TelemetryDocument::applied_to(document.telemetry, builder).or_raise(py)?;
         builder = match given(member("simulation")?) {
             Some(simulation) => simulated(builder, &simulation, given(member("answers")?), &providers)?,
             None => builder.store(store),
@@ -326,6 +331,11 @@ impl Engine {
         self.runtime.settle(py, work, completion, |py, bytes| {
             Ok(PyBytes::new(py, &bytes).into_any().unbind())
         })
+    }
+
+    /// Returns what the engine has counted, as JSON.
+    fn metrics(&self) -> String {
+        binding::metrics_document(&self.engine.metrics()).to_string()
     }
 
     /// Returns the URL of the store, without credentials.

@@ -12,6 +12,7 @@ mod function;
 mod program;
 mod provider;
 mod host;
+mod logs;
 mod picture;
 mod plugin_limits;
 mod operation;
@@ -44,6 +45,7 @@ mod _stackwright {
         fleet_start::start_all,
         function::{Reply, Worker},
         gate::close_gate,
+        logs::LogRecords,
         operation::{Display, Events, Operation, OperationOutcome},
         picture::Picture,
         plugin_limits::PluginLimits,

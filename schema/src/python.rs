@@ -36,6 +36,7 @@ const OMITTED: &[&str] = &[
     "ErrorFacts",
     "OutputValue",
     "RunInfo",
+    "LogRecord",
     "ImportRequest",
     "StateEdit",
     "RenameEdit",
@@ -60,6 +61,14 @@ const MASKED_REPR: &str = r#"
         value = "'[secret]'" if self.secret else repr(self.value)
         structure = "'[secret]'" if self.secret and self.object_value is not None else repr(self.object_value)
         return f"ConfigEntry(object_value={structure}, secret={self.secret}, value={value})"
+"#;
+
+/// The class of settings whose headers can be secret, and how these are shown.
+const TELEMETRY: &str = "Telemetry";
+const TELEMETRY_REPR: &str = r#"
+    def __repr__(self) -> str:
+        headers = None if self.headers is None else dict.fromkeys(self.headers, "[secret]")
+        return f"Telemetry(endpoint={self.endpoint!r}, headers={headers!r}, service_name={self.service_name!r})"
 "#;
 
 /// The class of settings of plugins, and how the usual ones are made.
@@ -264,6 +273,9 @@ fn data_class(shape: &Shape) -> String {
     }
     if shape.name == PLUGINS {
         class.push_str(PLUGINS_DEFAULT);
+    }
+    if shape.name == TELEMETRY {
+        class.push_str(TELEMETRY_REPR);
     }
     class
 }

@@ -60,7 +60,7 @@ from .host import Autonamer, Fetch, KeyService, NamingRequest, ProposedName, Sec
 from .installer import Installer, PluginInstaller
 from .journal import Journal, JournalEntry, Record
 from .operation import Operation
-from .options import ImportResource, OperationOptions, Plugins, PolicyPack, PolicySettings, StackSettings, StoreCredentials
+from .options import ImportResource, OperationOptions, Plugins, PolicyPack, PolicySettings, StackSettings, StoreCredentials, Telemetry
 from .picture import Picture
 from .policy import (
     Policy,
@@ -118,21 +118,28 @@ from .provider import (
     ViewStep,
 )
 from ._results import (
+    CallMetrics,
     DroppedOperation,
     EditedRecord,
     EditReport,
     GraphEdge,
     GraphNode,
     InstalledPlugin,
+    JournalMetrics,
     LastUpdate,
     LockHolder,
+    LockMetrics,
+    Metrics,
     MoveReport,
+    OperationMetrics,
     PendingOperation,
+    PluginProcessMetrics,
     PluginProgress,
     RemovedReference,
     ResourceGraph,
     ResourceRecord,
     StackSummary,
+    StoreMetrics,
 )
 from .result import Diagnostic, DiffKind, ImportCode, ImportedResource, ImportReport, MovedResource, PropertyChange, Result, Severity, Step, StepOp, StepStatus, SuggestedMove
 from .stack import Stack
@@ -167,6 +174,7 @@ setattr(_output, "Work", _work.Work)
 
 __all__ = [
     "Alias",
+    "CallMetrics",
     "Archive",
     "Asset",
     "Autonamer",
@@ -234,19 +242,23 @@ __all__ = [
     "InvokeTransformResult",
     "Journal",
     "JournalEntry",
+    "JournalMetrics",
     "KeyService",
     "LanguageRuntime",
     "LastUpdate",
     "LockHolder",
+    "LockMetrics",
     "MappingRequest",
     "MappingResult",
     "MethodRequest",
+    "Metrics",
     "MoveReport",
     "MovedResource",
     "NamingRequest",
     "NotFoundError",
     "ObjectInfo",
     "Operation",
+    "OperationMetrics",
     "OperationOptions",
     "OtherEvent",
     "Output",
@@ -260,6 +272,7 @@ __all__ = [
     "PluginProgress",
     "Plugins",
     "Picture",
+    "PluginProcessMetrics",
     "Policy",
     "PolicyAnalysis",
     "PolicyAnalyzeStackSummaryEvent",
@@ -325,9 +338,11 @@ __all__ = [
     "Store",
     "StoreCredentials",
     "StoredObject",
+    "StoreMetrics",
     "SuggestedMove",
     "SuggestedMovesEvent",
     "SummaryEvent",
+    "Telemetry",
     "Transform",
     "TransformArgs",
     "TransformResult",
@@ -349,12 +364,13 @@ __all__ = [
 
 if _TYPE_CHECKING:
     from . import automation as automation
+    from . import logging as logging
     from . import sync as sync
 
 
 def __getattr__(name: str) -> object:
-    # Imported when they are used: one has a thread of its own, the other needs the package `pulumi`.
-    if name in ("automation", "sync"):
+    # Imported when they are used: two have threads of their own, one needs the package `pulumi`.
+    if name in ("automation", "logging", "sync"):
         import importlib
 
         return importlib.import_module(f".{name}", __name__)

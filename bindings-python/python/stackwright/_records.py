@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ._results import EditedRecord, EditReport, GraphEdge, GraphNode, LastUpdate, LockHolder, MoveReport, PendingOperation, RemovedReference, ResourceGraph, ResourceRecord, StackSummary
+from ._results import CallMetrics, EditedRecord, EditReport, GraphEdge, GraphNode, JournalMetrics, LastUpdate, LockHolder, LockMetrics, Metrics, MoveReport, OperationMetrics, PendingOperation, PluginProcessMetrics, RemovedReference, ResourceGraph, ResourceRecord, StackSummary, StoreMetrics
 from .values import OutputValue
 
-__all__ = ["edit_report_of", "graph_of", "history_of", "move_report_of", "pending_of", "record_of", "summaries_of"]
+__all__ = ["edit_report_of", "graph_of", "history_of", "metrics_of", "move_report_of", "pending_of", "record_of", "summaries_of"]
 
 
 def _shown(members: Mapping[str, Any], names: tuple[str, ...], show_secrets: bool) -> dict[str, Any]:
@@ -92,6 +92,28 @@ def _summary_of(document: Mapping[str, Any]) -> StackSummary:
         lock=None if lock is None else LockHolder(is_running=lock.pop("isRunning"), **lock),
         resource_count=document["resourceCount"],
         problems=tuple(document["problems"]),
+    )
+
+
+def metrics_of(text: str) -> Metrics:
+    """Returns what an engine has counted, of a JSON document."""
+    document = json.loads(text)
+    store, locks = document["store"], document["locks"]
+    return Metrics(
+        operations=tuple(
+            OperationMetrics(is_preview=counts.pop("isPreview"), **counts) for counts in document["operations"]
+        ),
+        provider_calls={
+            package: CallMetrics(in_flight=calls.pop("inFlight"), **calls)
+            for package, calls in document["providerCalls"].items()
+        },
+        plugins=tuple(
+            PluginProcessMetrics(resident_memory=process.pop("residentMemory"), **process) for process in document["plugins"]
+        ),
+        plugins_started=document["pluginsStarted"],
+        journal=JournalMetrics(**document["journal"]),
+        store=StoreMetrics(calls=store["calls"], failed=store["failed"]),
+        locks=LockMetrics(**locks),
     )
 
 

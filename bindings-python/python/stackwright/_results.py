@@ -582,6 +582,121 @@ class StackSummary:
 
 
 @record(frozen=True, slots=True, kw_only=True)
+class OperationMetrics:
+    """The operations of one verb.
+
+    - ``canceled`` (int): How many were cancelled.
+    - ``failed`` (int): How many have failed.
+    - ``is_preview`` (bool): Whether these are previews.
+    - ``running`` (int): How many run.
+    - ``succeeded`` (int): How many have succeeded.
+    - ``verb`` (str): The verb: ``update``, ``refresh``, ``destroy``, ``import`` or ``adopt``.
+    """
+
+    canceled: int
+    failed: int
+    is_preview: bool
+    running: int
+    succeeded: int
+    verb: str
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class CallMetrics:
+    """The calls of the providers of one package.
+
+    - ``failed`` (int): How many have returned an error.
+    - ``in_flight`` (int): How many have not ended.
+    - ``total`` (int): How many have begun.
+    """
+
+    failed: int
+    in_flight: int
+    total: int
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class PluginProcessMetrics:
+    """A plugin process that runs.
+
+    - ``kind`` (str): The kind of the plugin: ``resource``, ``language`` or ``analyzer``.
+    - ``name`` (str): The name of the plugin, which for providers is that of the package.
+    - ``pid`` (int): The number of the process.
+    - ``resident_memory`` (int | None): The resident memory in bytes; null where the system does not state it.
+    """
+
+    kind: str
+    name: str
+    pid: int
+    resident_memory: int | None
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class JournalMetrics:
+    """What was written to the journals of operations.
+
+    - ``bytes`` (int): The number of bytes, as they were given to the store.
+    - ``entries`` (int): The number of entries.
+    """
+
+    bytes: int
+    entries: int
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class StoreMetrics:
+    """The calls of the store.
+
+    - ``calls`` (Mapping[str, int]): How many have begun, by method: ``get``, ``put``, ``append``, ``list``,
+      ``delete``, ``copy`` and ``lock``.
+    - ``failed`` (int): How many have returned an error, conflicts included.
+    """
+
+    calls: Mapping[str, int]
+    failed: int
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class LockMetrics:
+    """The locks of stacks.
+
+    - ``taken`` (int): How many were taken.
+    - ``waited`` (float): How long the waits have taken that have ended, in seconds.
+    - ``waiting`` (int): How many are waited for now.
+    - ``waits`` (int): How many were waited for, those that are waited for now included.
+    """
+
+    taken: int
+    waited: float
+    waiting: int
+    waits: int
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Metrics:
+    """What an engine has counted since it was made, and what runs now: names and numbers, and no value of a resource,
+    of a configuration or of a secret.
+
+    - ``journal`` (JournalMetrics): What was written to journals.
+    - ``locks`` (LockMetrics): The locks of stacks.
+    - ``operations`` (Sequence[OperationMetrics]): The operations of each verb that has begun, sorted by verb,
+      previews last.
+    - ``plugins`` (Sequence[PluginProcessMetrics]): The plugin processes that run, sorted by process number.
+    - ``plugins_started`` (int): How many plugin processes have been started.
+    - ``provider_calls`` (Mapping[str, CallMetrics]): The calls of providers by package.
+    - ``store`` (StoreMetrics): The calls of the store.
+    """
+
+    journal: JournalMetrics
+    locks: LockMetrics
+    operations: Sequence[OperationMetrics]
+    plugins: Sequence[PluginProcessMetrics]
+    plugins_started: int
+    provider_calls: Mapping[str, CallMetrics]
+    store: StoreMetrics
+
+
+@record(frozen=True, slots=True, kw_only=True)
 class InstalledPlugin:
     """An installed plugin.
 

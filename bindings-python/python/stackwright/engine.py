@@ -23,8 +23,8 @@ from ._checks import refusal, require, require_function, require_given
 from ._annotations import Unpack
 from ._json import document_of_options
 from ._raised import Raised
-from ._records import summaries_of
-from ._results import InstalledPlugin, PluginProgress, StackSummary
+from ._records import metrics_of, summaries_of
+from ._results import InstalledPlugin, Metrics, PluginProgress, StackSummary
 from ._runner import Program, check
 from ._stackwright import Engine as NativeEngine
 from ._stackwright import PluginLimits as NativePluginLimits
@@ -36,7 +36,7 @@ from .fleet import FleetEvent, FleetOperation, StackRun
 from .host import Autonamer, Fetch, KeyService, Secrets, StackReader
 from .installer import Installer
 from .journal import Journal
-from .options import Plugins, StackSettings
+from .options import Plugins, StackSettings, Telemetry
 from .project import Project
 from .provider import Resolver
 from .stack import Stack, document_of
@@ -50,7 +50,7 @@ PluginKind = Literal["resource", "analyzer", "language", "converter", "tool"]
 
 def plugin_settings(plugins: Plugins) -> dict[str, Any]:
     """Returns the settings that are given, with paths as texts and the command of ``pulumi.dynamic`` among the commands."""
-    given = {name: getattr(plugins, name) for name in Plugins.__annotations__}
+    given = given_members(plugins)
     directories = given["directories"]
     if isinstance(directories, Sequence) and not isinstance(directories, (str, bytes)):
         given["directories"] = [_path_text(directory) for directory in directories]
@@ -59,6 +59,11 @@ def plugin_settings(plugins: Plugins) -> dict[str, Any]:
     if isinstance(commands, Mapping):
         given["commands"] = {"pulumi-python": [sys.executable, "-u", "-c", _DYNAMIC], **commands}
     return given
+
+
+def given_members(settings: Plugins | Telemetry) -> dict[str, Any]:
+    """Returns the members of settings by name."""
+    return {name: getattr(settings, name) for name in type(settings).__annotations__}
 
 
 def _path_text(path: Any) -> Any:
@@ -131,6 +136,8 @@ class Engine:
         :data:`stackwright.Fetch`.
     :param autonamer: Names real things; without it, ``pulumi:autonaming`` of a stack's configuration does. See
         :data:`stackwright.Autonamer`.
+    :param telemetry: Where the spans of operations, of their steps and of calls are exported to; see :class:`stackwright.Telemetry`. An
+        operation is within the current span of ``opentelemetry``, where that package is used.
     :param trusted_peers: Numbers of the users whose processes may be at the other end of connections on loopback, beside those
         of the own user and of root: for providers and policy packs that the host runs as another user.
     :param allow_unfenced: Allows a bucket whose server ignores the conditions of writes, which is refused otherwise: nothing keeps
@@ -172,6 +179,7 @@ class Engine:
         stack_reader: StackReader | None = None,
         fetch: Fetch | None = None,
         autonamer: Autonamer | None = None,
+        telemetry: Telemetry | None = None,
         trusted_peers: Sequence[int] = (),
         allow_unfenced: bool = False,
         lease: float | None = None,
@@ -186,6 +194,7 @@ class Engine:
             if not isinstance(number, int) or isinstance(number, bool) or not 0 < number <= _MAX_THREADS:
                 raise InvalidInputError(f"{option} takes a number from 1 to {_MAX_THREADS}, not {number!r}")
         require("plugins", plugins, Plugins, "stackwright.Plugins")
+        require("telemetry", telemetry, Telemetry, "stackwright.Telemetry")
         if passphrase == "":
             raise InvalidInputError("passphrase takes a text that is not empty; leave it out to have secrets only encoded")
         require_function("resolver", resolver)
@@ -198,6 +207,7 @@ class Engine:
                 "passphrase": passphrase,
                 "base_directory": _path_text(base_directory),
                 "plugins": plugin_settings(Plugins() if plugins is None else plugins),
+                "telemetry": None if telemetry is None else given_members(telemetry),
                 "allow_unfenced": allow_unfenced,
                 "lease": lease,
                 "encrypt_store": encrypt_store,
@@ -249,6 +259,7 @@ class Engine:
         }
         self._native = NativeEngine(settings)
         self._closed = False
+        self._exports_spans = telemetry is not None
         _open.add(self._native)
 
     def _require_open(self) -> None:
@@ -426,6 +437,17 @@ class Engine:
         return summaries_of(
             await answer(lambda queue, callback: self._native.stacks(project, resource_counts, queue, callback))
         )
+
+    def metrics(self) -> Metrics:
+        """Returns what the engine has counted since it was made, and what runs now: operations, calls of providers and of the store,
+        plugin processes with their memory, journals, waits for locks. ::
+
+            metrics = engine.metrics()
+            print(metrics.provider_calls["files"].in_flight, sum(plugin.resident_memory or 0 for plugin in metrics.plugins))
+
+        It is a snapshot, which does not change; counting has no cost beside an addition for each call.
+        """
+        return metrics_of(self._native.metrics())
 
     async def cancel_run(self, run_id: str, *, requests: int | None = None) -> None:
         """Requests the end of every operation of a run, on all hosts that use the store: of those whose option ``run_id`` is this text, or

@@ -152,6 +152,9 @@ class OperationOptions(TypedDict, total=False):
       steps complete, and no other begins. Calls of providers and policies that have not ended 30 seconds later are
       given up, so that their outcome is unknown; transforms and hooks are at once. The error, of the kind
       ``cancelled``, states the timeout and names such calls. Left out, there is no limit.
+    - ``traceparent`` (str): The span of the caller that the operation is within, where the engine exports spans: the
+      header ``traceparent`` of W3C Trace Context. Left out, in Python and Node it is the current span of
+      OpenTelemetry, and elsewhere there is none.
     - ``unfinished_stacks`` (Sequence[str]): The names of stacks (``project/stack``) that are being changed: a program
       that reads the outputs of one fails at once, and the result names the stack. Those of a set that runs on several
       hosts, for instance, which runs such a program again when the stack has ended.
@@ -205,6 +208,7 @@ class OperationOptions(TypedDict, total=False):
     target_snippets: Sequence[Any]
     targets: Sequence[str]
     timeout: float
+    traceparent: str
     unfinished_stacks: Sequence[str]
     use_legacy_diff: bool
     use_legacy_refresh_diff: bool
@@ -351,6 +355,37 @@ class Plugins:
         """Returns settings that find what the reference engine's command finds: plugins on ``PATH``, and those that it has
         installed."""
         return cls(from_environment=True)
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Telemetry:
+    """Where the spans of operations, of their steps, and of calls of providers and of the store are exported to: a
+    collector that takes the OpenTelemetry protocol over HTTP in its binary form. Secrets are in none of them.
+
+    A collector that does not answer delays no operation, and its spans are dropped. They are sent when an
+    operation ends and every five seconds; closing the engine waits five seconds for the last ones at most.
+
+    - ``attributes`` (Mapping[str, str]): Further attributes of the program.
+    - ``endpoint`` (str): The URL of the collector: ``http://localhost:4318``. ``/v1/traces`` is appended unless it
+      ends so.
+    - ``from_environment`` (bool): Reads what the other members leave out from the environment of this process:
+      ``OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`` or ``OTEL_EXPORTER_OTLP_ENDPOINT``, ``OTEL_EXPORTER_OTLP_TRACES_HEADERS``
+      or ``OTEL_EXPORTER_OTLP_HEADERS``, ``OTEL_SERVICE_NAME``, and ``OTEL_RESOURCE_ATTRIBUTES``. Without an endpoint
+      in either place, and where ``OTEL_SDK_DISABLED`` is true, nothing is exported.
+    - ``headers`` (Mapping[str, str]): Headers of each request, for instance of an authorization.
+    - ``service_name`` (str): The name of the program, in the attribute ``service.name``; ``stackwright`` when left
+      out.
+    """
+
+    attributes: Mapping[str, str] | None = None
+    endpoint: str | None = None
+    from_environment: bool | None = None
+    headers: Mapping[str, str] | None = None
+    service_name: str | None = None
+
+    def __repr__(self) -> str:
+        headers = None if self.headers is None else dict.fromkeys(self.headers, "[secret]")
+        return f"Telemetry(endpoint={self.endpoint!r}, headers={headers!r}, service_name={self.service_name!r})"
 
 
 class StoreCredentials(TypedDict, total=False):

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from ._annotations import Unpack
 from ._bridge import answer
+from ._caller import caller
 from ._checks import named_options, require, require_function, require_given
 from ._json import document_of_options, text_of
 from ._provider_threads import ProviderLoop
@@ -65,6 +66,7 @@ class Openable(Protocol):
     """What can be closed, and takes no work after that."""
 
     _provider_loop: ProviderLoop
+    _exports_spans: bool
 
     def _require_open(self) -> None: ...
 
@@ -225,7 +227,7 @@ class Stack:
             request = {"resources": [_row(row) for row in resources]}
         given = {"name_table": name_table, "protect": protect, "generate_code": generate_code}
         native = self._native.import_resources(
-            document_of_options({**request, **given}), document_of_options({**options})
+            document_of_options({**request, **given}), document_of_options({**self._caller(), **options})
         )
 
         def explained(error: BaseException | None) -> None:
@@ -288,7 +290,7 @@ class Stack:
             raise InvalidInputError(_NO_PLAN)
         held_to = options.pop("plan", None)
         kept = self._checked(held_to)._native if isinstance(held_to, Result) else None
-        chosen: dict[str, Any] = {"dry_run": is_preview, **options}
+        chosen: dict[str, Any] = {**self._caller(), "dry_run": is_preview, **options}
         if chosen["dry_run"] is None:
             chosen["dry_run"] = is_preview
         if kept is None and held_to is not None:
@@ -309,6 +311,10 @@ class Stack:
             explain(error, failures, self._raised.take(self.name))
 
         return _Work((kind, encoded, subject, prepared, kept, packs), is_preview, explained)
+
+    def _caller(self) -> dict[str, str]:
+        """Returns the option with the caller's span, where spans are exported."""
+        return caller() if self._engine._exports_spans else {}
 
     def _packs(self, policies: Policies | None, options: dict[str, Any]) -> Any:
         """Adds packs at addresses or in folders to the options, and describes those of functions."""

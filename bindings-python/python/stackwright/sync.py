@@ -21,7 +21,7 @@ from . import operation as _operation
 from . import stack as _stack
 from ._annotations import Unpack
 from ._checks import named_options, require_given
-from ._results import ConfigEntry, EditReport, InstalledPlugin, MoveReport, PendingOperation, PluginProgress, PolicyAnalysis, ProjectFacts, ResourceGraph, ResourceRecord, StackFile, StackSummary
+from ._results import ConfigEntry, EditReport, InstalledPlugin, Metrics, MoveReport, PendingOperation, PluginProgress, PolicyAnalysis, ProjectFacts, ResourceGraph, ResourceRecord, StackFile, StackSummary
 from ._runner import Program
 from .credentials import Credentials
 from .engine import Engine as _Engine
@@ -35,7 +35,7 @@ from .fleet._report import FleetReport
 from .fleet._spec import StackSpec
 from .host import Autonamer, Fetch, KeyService, Secrets, StackReader
 from .installer import Installer
-from .options import ImportResource, OperationOptions, Plugins, StackSettings
+from .options import ImportResource, OperationOptions, Plugins, StackSettings, Telemetry
 from .project import Project as _Project
 from .provider import Resolver
 from .picture import Picture
@@ -752,6 +752,7 @@ class Engine:
         stack_reader: StackReader | None = None,
         fetch: Fetch | None = None,
         autonamer: Autonamer | None = None,
+        telemetry: Telemetry | None = None,
         trusted_peers: Sequence[int] = (),
         allow_unfenced: bool = False,
         lease: float | None = None,
@@ -774,6 +775,7 @@ class Engine:
             stack_reader=stack_reader,
             fetch=fetch,
             autonamer=autonamer,
+            telemetry=telemetry,
             trusted_peers=trusted_peers,
             allow_unfenced=allow_unfenced,
             lease=lease,
@@ -960,6 +962,10 @@ class Engine:
     def stacks(self, project: str | None = None, *, resource_counts: bool = False) -> list[StackSummary]:
         """Lists the stacks of a project, or of all: each with its last operation and the holder of its lock."""
         return _background.run(self._engine.stacks(project, resource_counts=resource_counts))
+
+    def metrics(self) -> Metrics:
+        """Returns what the engine has counted since it was made, and what runs now; see :meth:`stackwright.Engine.metrics`."""
+        return self._engine.metrics()
 
     def cancel_run(self, run_id: str, *, requests: int | None = None) -> None:
         """Requests the end of every operation of a run, on all hosts that use the store; see :meth:`stackwright.Engine.cancel_run`."""

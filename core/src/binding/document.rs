@@ -11,6 +11,11 @@ use super::{
     edit::{EditDocument, EditReportDocument, EditedRecordDocument, RemovedReferenceDocument},
     event::EventDocument,
     import::{ImportReportDocument, ImportedResourceDocument},
+    log::LogRecordDocument,
+    metrics::{
+        CallMetricsDocument, JournalMetricsDocument, LockMetricsDocument, MetricsDocument,
+        OperationMetricsDocument, PluginProcessMetricsDocument, StoreMetricsDocument,
+    },
     move_edit::{MoveEditDocument, MoveReportDocument},
     outputs::OutputDocument,
     pending::{DroppedDocument, PendingDocument},
@@ -19,7 +24,7 @@ use super::{
     records::{EdgeDocument, GraphDocument, NodeDocument, RecordDocument},
     result::{DiagnosticDocument, ErrorDocument, PropertyChangeDocument, StepDocument},
     run::RunDocument,
-    settings::{EngineDocument, PluginDocument},
+    settings::{EngineDocument, PluginDocument, TelemetryDocument},
     stack::StackDocument,
     stacks::{LockDocument, SummaryDocument, UpdateDocument},
 };
@@ -91,6 +96,7 @@ documents! {
         MoveEditDocument;
         PluginDocument;
         PluginRequestDocument;
+        TelemetryDocument;
         CredentialDocument;
         EngineDocument;
         StackDocument;
@@ -125,6 +131,14 @@ documents! {
         UpdateDocument<'static>;
         LockDocument<'static>;
         SummaryDocument<'static>;
+        OperationMetricsDocument<'static>;
+        CallMetricsDocument;
+        PluginProcessMetricsDocument<'static>;
+        JournalMetricsDocument;
+        StoreMetricsDocument<'static>;
+        LockMetricsDocument;
+        MetricsDocument<'static>;
+        LogRecordDocument<'static>;
         InstalledPluginDocument<'static>;
         ProgressDocument;
         ConfigDeclarationDocument;

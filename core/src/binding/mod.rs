@@ -10,7 +10,9 @@ mod document;
 mod edit;
 mod event;
 mod import;
+mod log;
 mod members;
+mod metrics;
 mod move_edit;
 mod options;
 mod outputs;
@@ -36,6 +38,8 @@ pub use credentials::{CredentialDocument, CredentialHost};
 pub use document::{Document, schemas};
 pub use edit::{EditDocument, edit, edit_report_document, waiting};
 pub use import::{import_document, import_request, import_values};
+pub use log::{log_document, log_level};
+pub use metrics::metrics_document;
 pub use move_edit::{MoveEditDocument, move_report_document, move_resources};
 pub use options::{
     OptionsOf, check_options, invoke, method_call, read_request, registration, registration_of_options,
@@ -53,7 +57,7 @@ pub use result::{
 };
 pub use run::run_document;
 pub use secrets::{HostSecrets, SecretsDocument};
-pub use settings::{EngineDocument, PluginCommandDocument, PluginDocument, StoreHost};
+pub use settings::{EngineDocument, PluginCommandDocument, PluginDocument, StoreHost, TelemetryDocument};
 pub use simulation::{
     adopt as adopt_into_simulation, discrepancies, faults, find_resources, matches_type, recorded,
     simulated_calls_document, simulation, unmet, unused_faults,

@@ -17,12 +17,14 @@ use super::{
     store::{HostCalls, ObjectHost, supplied},
 };
 use crate::{
+    engine::EngineBuilder,
     error::{Error, Result},
     message::Language,
     plugin::{HostEnvironment, PluginCommand, PluginSettings},
     provider::PoolSettings,
     runtime::Runtime,
-    store::{Credentials, Store, StoreSettings, open_with},
+    store::{Credentials, Store, StoreSettings, open_with, percent_decode},
+    telemetry::Telemetry,
 };
 
 /// The settings of an engine that are data; its providers and the functions of the host are passed beside them.
@@ -75,6 +77,8 @@ pub struct EngineDocument {
     /// where the host passes functions that wrap data keys.
     #[serde(default)]
     pub secrets: SecretsDocument,
+    /// Where spans are exported to; nowhere when left out.
+    pub telemetry: Option<TelemetryDocument>,
     /// Keeps secrets at any depth; true when left out. An input or output is then secret when it is at or below the path
     /// of a secret input, also where its provider returns it without the mark. With false, outputs are marked by the
     /// names of secret inputs at the top level only, as in the reference engine.
@@ -85,6 +89,158 @@ pub struct EngineDocument {
     #[serde(default)]
     #[schemars(range(min = 0, max = 2_147_483_647))]
     pub max_calls_per_plugin: u32,
+}
+
+/// Where the spans of operations, of their steps, and of calls of providers and of the store are exported to: a collector that takes the
+/// OpenTelemetry protocol over HTTP in its binary form. Secrets are in none of them.
+///
+/// A collector that does not answer delays no operation, and its spans are dropped. They are sent when an operation ends and every five
+/// seconds; closing the engine waits five seconds for the last ones at most.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Telemetry")]
+pub struct TelemetryDocument {
+    /// The URL of the collector: `http://localhost:4318`. `/v1/traces` is appended unless it ends so.
+    #[schemars(extend("x-takes" = "a URL as a string"))]
+    pub endpoint: Option<String>,
+    /// Headers of each request, for instance of an authorization.
+    #[schemars(extend("x-takes" = "texts by the names of headers"))]
+    pub headers: BTreeMap<String, String>,
+    /// The name of the program, in the attribute `service.name`; `stackwright` when left out.
+    pub service_name: Option<String>,
+    /// Further attributes of the program.
+    #[schemars(extend("x-takes" = "texts by the names of attributes"))]
+    pub attributes: BTreeMap<String, String>,
+    /// Reads what the other members leave out from the environment of this process: `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` or
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_TRACES_HEADERS` or `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME`, and
+    /// `OTEL_RESOURCE_ATTRIBUTES`. Without an endpoint in either place, and where `OTEL_SDK_DISABLED` is true, nothing is exported.
+    pub from_environment: bool,
+}
+
+impl TelemetryDocument {
+    /// Returns the settings of the export; `None` where the environment asks for none.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] without an endpoint, unless the environment was to name it.
+    pub fn into_settings(self) -> Result<Option<Telemetry>> {
+        let environment = self.from_environment.then(HostEnvironment::now);
+        self.over(|name| {
+            let value = environment.as_ref()?.variable(name)?;
+            value.to_str().filter(|text| !text.is_empty()).map(str::to_owned)
+        })
+    }
+
+    /// Adds an export that is asked for to an engine.
+    ///
+    /// # Errors
+    /// Those of [`Self::into_settings`].
+    pub fn applied_to(telemetry: Option<Self>, builder: EngineBuilder) -> Result<EngineBuilder> {
+        let settings = telemetry.map_or(Ok(None), Self::into_settings)?;
+        Ok(match settings {
+            Some(settings) => builder.telemetry(settings),
+            None => builder,
+        })
+    }
+
+    fn over(self, variable: impl Fn(&str) -> Option<String>) -> Result<Option<Telemetry>> {
+        let is_disabled = variable("OTEL_SDK_DISABLED").is_some_and(|text| text.eq_ignore_ascii_case("true"));
+        let of_traces = |name: &str| {
+            variable(&format!("OTEL_EXPORTER_OTLP_TRACES_{name}"))
+                .or_else(|| variable(&format!("OTEL_EXPORTER_OTLP_{name}")))
+        };
+        let endpoint = self.endpoint.or_else(|| of_traces("ENDPOINT"));
+        let Some(endpoint) = endpoint.filter(|_| !is_disabled) else {
+            return match self.from_environment {
+                true => Ok(None),
+                false => Err(Error::invalid(
+                    "telemetry needs the endpoint of a collector, as http://localhost:4318",
+                )),
+            };
+        };
+        let mut headers = of_traces("HEADERS").map(|text| pairs(&text)).unwrap_or_default();
+        headers.extend(self.headers);
+        let mut attributes = variable("OTEL_RESOURCE_ATTRIBUTES")
+            .map(|text| pairs(&text))
+            .unwrap_or_default();
+        attributes.extend(self.attributes);
+        let of_attributes = attributes.remove("service.name");
+        let service_name = self
+            .service_name
+            .or_else(|| variable("OTEL_SERVICE_NAME"))
+            .or(of_attributes);
+        let telemetry = Telemetry::to(endpoint);
+        Ok(Some(Telemetry {
+            headers,
+            service_name: service_name.unwrap_or_else(|| telemetry.service_name.clone()),
+            attributes,
+            ..telemetry
+        }))
+    }
+}
+
+/// Reads `name=value,other=value`, the form of lists in variables of OpenTelemetry. Values are percent-encoded; what is no pair is left out.
+fn pairs(text: &str) -> BTreeMap<String, String> {
+    let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
+    pairs
+        .filter_map(|(name, value)| Some((name.trim().to_owned(), percent_decode(value.trim())?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod telemetry_tests {
+    use super::*;
+
+    fn settings(document: TelemetryDocument, variables: &[(&str, &str)]) -> Result<Option<Telemetry>> {
+        document.over(|name| {
+            let mut found = variables.iter().filter(|(known, _)| *known == name);
+            found.next().map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn the_environment_completes_what_is_left_out() {
+        let document = TelemetryDocument {
+            headers: [("x-team".to_owned(), "own".to_owned())].into(),
+            from_environment: true,
+            ..TelemetryDocument::default()
+        };
+        let telemetry = settings(
+            document,
+            &[
+                ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318/"),
+                (
+                    "OTEL_EXPORTER_OTLP_HEADERS",
+                    "x-team=other, authorization=Bearer%204711",
+                ),
+                ("OTEL_RESOURCE_ATTRIBUTES", "service.name=deployer,region=north"),
+            ],
+        );
+        let telemetry = telemetry.unwrap().unwrap();
+        assert_eq!(telemetry.url(), "http://collector:4318/v1/traces");
+        assert_eq!(telemetry.headers["x-team"], "own");
+        assert_eq!(telemetry.headers["authorization"], "Bearer 4711");
+        assert_eq!(telemetry.service_name, "deployer");
+        assert_eq!(
+            telemetry.attributes,
+            [("region".to_owned(), "north".to_owned())].into()
+        );
+    }
+
+    #[test]
+    fn nothing_is_exported_where_the_environment_asks_for_none() {
+        let from_environment = || TelemetryDocument {
+            from_environment: true,
+            ..TelemetryDocument::default()
+        };
+        assert_eq!(settings(from_environment(), &[]).unwrap(), None);
+        let disabled = [
+            ("OTEL_SDK_DISABLED", "true"),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318"),
+        ];
+        assert_eq!(settings(from_environment(), &disabled).unwrap(), None);
+        let error = settings(TelemetryDocument::default(), &[]).unwrap_err();
+        assert!(error.message().contains("needs the endpoint"), "{error}");
+    }
 }
 
 const fn yes() -> bool {

@@ -4,9 +4,10 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use crate::{
     autonaming::Autonamer,
-    engine::{Engine, fetch::HttpFetch},
+    engine::{Engine, export::HttpExport, fetch::HttpFetch},
     error::{Error, Result},
     executor::PluginLimits,
+    metrics::Meter,
     monitor::EngineService,
     operation::EngineParts,
     plugin::PluginSettings,
@@ -18,7 +19,8 @@ use crate::{
     runtime::{Runtime, TrustedPeers},
     secrets::SecretsProvider,
     simulation::Simulation,
-    store::{HostFacts, Store},
+    store::{HostFacts, MeteredStore, Store},
+    telemetry::{Exporter, Telemetry},
 };
 
 /// Collects the components of an engine.
@@ -41,6 +43,7 @@ pub struct EngineBuilder {
     max_calls_per_plugin: u32,
     plugin_limits: Option<PluginLimits>,
     simulation: Option<Simulation>,
+    telemetry: Option<Telemetry>,
 }
 
 /// The default interval between writes of the checkpoint while an operation runs.
@@ -67,6 +70,7 @@ impl EngineBuilder {
             max_calls_per_plugin: 0,
             plugin_limits: None,
             simulation: None,
+            telemetry: None,
         }
     }
 
@@ -226,11 +230,38 @@ impl EngineBuilder {
         self
     }
 
+    /// Exports the spans of operations, of their steps, and of calls of providers and of the store to a collector of OpenTelemetry. A
+    /// collector that does not answer delays no operation; its spans are dropped. [`Engine::close`] sends the last ones, and waits a few
+    /// seconds for that at most.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, runtime::Runtime, secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store).secrets(Arc::new(Base64Provider));
+    /// use stackwright::telemetry::Telemetry;
+    ///
+    /// let engine = builder.telemetry(Telemetry::to("http://localhost:4318")).build()?;
+    /// # engine.close().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn telemetry(mut self, telemetry: Telemetry) -> Self {
+        self.telemetry = Some(telemetry);
+        self
+    }
+
     /// Builds the engine.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] when the store or the secrets provider is missing.
+    /// [`crate::ErrorKind::InvalidInput`] when the store or the secrets provider is missing, and for settings of the export that cannot work.
     pub fn build(mut self) -> Result<Engine> {
+        self.runtime.meter = Meter::default();
         if let Some(users) = self.trusted_peers.take() {
             self.runtime.peers = TrustedPeers::with(users);
         }
@@ -241,9 +272,15 @@ impl EngineBuilder {
         let store = self
             .store
             .ok_or_else(|| Error::invalid("an engine needs a store"))?;
+        let store = MeteredStore::over(store, self.runtime.meter.clone());
         let secrets = self
             .secrets
             .ok_or_else(|| Error::invalid("an engine needs a secrets provider"))?;
+        let exporter = self.telemetry.map(|settings| {
+            let sender = HttpExport::new(&settings, Arc::clone(&self.runtime.clock))?;
+            Ok::<_, Error>(Exporter::start(&settings, Arc::new(sender), &self.runtime))
+        });
+        let exporter = exporter.transpose()?;
         let plugin_limits = match self.plugin_limits {
             Some(limits) => Some(limits),
             None => PluginLimits::unless_zero(self.max_calls_per_plugin, &self.runtime),
@@ -283,6 +320,7 @@ impl EngineBuilder {
             nested_secrets: self.nested_secrets,
             plugin_limits,
             simulation: self.simulation,
+            exporter,
         })))
     }
 }

@@ -1,6 +1,7 @@
 //! The engine: a value without global state, from which stacks are opened.
 
 mod builder;
+mod export;
 mod fetch;
 mod plugins;
 mod programs;
@@ -13,12 +14,14 @@ use std::sync::Arc;
 use crate::{
     config::ConfigSource,
     error::{Error, Result},
+    metrics::Metrics,
     operation::{EngineParts, Opening, StackContext, settle_secrets},
     secrets::{PassphraseProvider, SecretsManager, SecretsProvider},
     store::{
         StackName, StackStorage, StackSummary, forget_cancellation, request_cancellation, settle_renaming,
         summarize_stacks,
     },
+    telemetry::CLOSE_TIMEOUT,
 };
 
 pub use builder::EngineBuilder;
@@ -362,7 +365,7 @@ impl Engine {
         summarize_stacks(store, host, runtime, project, resource_counts).await
     }
 
-    /// Ends the idle plugin processes of the pool. The engine can still be used.
+    /// Ends the idle plugin processes of the pool, and sends the spans that wait for their export. The engine can still be used.
     ///
     /// # Cancel safety
     /// A dropped future leaves the remaining processes to the next call, or to the end of the engine.
@@ -385,7 +388,40 @@ impl Engine {
     /// # }
     /// ```
     pub async fn close(&self) {
-        self.0.pool.close_all().await;
+        let sending = async {
+            if let Some(exporter) = &self.0.exporter {
+                exporter.flush(CLOSE_TIMEOUT).await;
+            }
+        };
+        tokio::join!(self.0.pool.close_all(), sending);
+    }
+
+    /// Returns what the engine has counted since it was built: operations, calls of providers and of the store, plugin processes with
+    /// their memory, bytes of journals, waits for locks. Counting has no cost beside an addition for each call.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use stackwright::{Engine, Result, StackSettings, operation::OperationOptions, runtime::Runtime};
+    /// # use stackwright::{secrets::Base64Provider, store::MemoryStore};
+    /// # use tokio::runtime::Handle;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<()> {
+    /// # let store = Arc::new(MemoryStore::new(Runtime::system(Handle::current())));
+    /// # let builder = Engine::builder(Handle::current()).store(store);
+    /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
+    /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
+    /// stack.destroy(OperationOptions::default()).wait().await;
+    /// let metrics = engine.metrics();
+    /// assert_eq!(metrics.operations[0].verb, "destroy");
+    /// assert_eq!(metrics.operations[0].succeeded, 1);
+    /// assert_eq!(metrics.locks.taken, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        self.0.runtime.meter.snapshot()
     }
 
     /// Returns whether a stack was opened with this engine.

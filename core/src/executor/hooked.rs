@@ -118,11 +118,13 @@ impl Executor {
         trial: &mut Step,
         slot: Option<CallTurn>,
     ) -> Result<Result<Settled, FailedAttempt>, StepFailure> {
+        let scope = self.scope.step(trial.op, &trial.urn);
         views::open(trial, &self.recorder.views);
         let operation = self.recorder.begin(trial).await?;
-        let mut applied = match self.applier.apply(trial).await {
+        let mut applied = match scope.within(self.applier.apply(trial)).await {
             Ok(applied) => applied,
             Err(failure) => {
+                scope.failed(failure.kind());
                 let published = self.settle_failure(trial, operation, &failure).await?;
                 return Ok(Err(FailedAttempt {
                     failure,

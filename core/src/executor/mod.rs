@@ -32,6 +32,7 @@ use crate::{
     resource::{Extension, ResourceState},
     runtime::Runtime,
     state::{Journal, StateRef},
+    telemetry::Scope,
     urn::Urn,
 };
 
@@ -87,6 +88,8 @@ pub(crate) struct Executor {
     reporter: Reporter,
     hooks: Arc<Hooks>,
     activity: Activity,
+    /// The operation of the steps.
+    scope: Scope,
 }
 
 impl Executor {
@@ -118,7 +121,14 @@ impl Executor {
             runtime,
             hooks: Arc::default(),
             activity,
+            scope: Scope::default(),
         }
+    }
+
+    /// Returns the same executor whose steps are within a scope.
+    #[must_use]
+    pub(crate) fn with_scope(self, scope: Scope) -> Self {
+        Self { scope, ..self }
     }
 
     /// Returns the same executor whose calls count against further limits as well.
@@ -139,6 +149,7 @@ impl Executor {
         other.hooks = Arc::clone(&self.hooks);
         other.applier.activity = self.activity.clone();
         other.activity = self.activity.clone();
+        other.scope = self.scope.clone();
         other.recorder.views = self.recorder.views.clone();
         other
     }

@@ -86,6 +86,16 @@ impl StepFailure {
         self.outcome_unknown && (makes || deletes && self.timed_out)
     }
 
+    /// Returns the kind of the failure: the status of a provider, or the kind of the engine's error.
+    pub(super) fn kind(&self) -> String {
+        match (self.provider_status, &self.cause) {
+            (Some(status), _) => status.to_string(),
+            (None, Some(cause)) => cause.kind().name().to_owned(),
+            (None, None) if self.cancelled => "cancelled".to_owned(),
+            (None, None) => "failed".to_owned(),
+        }
+    }
+
     /// Returns whether a provider's call has failed.
     pub(super) fn is_of_provider(&self) -> bool {
         let partial = self.status == OperationStatus::PartialFailure;

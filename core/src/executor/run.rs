@@ -66,15 +66,24 @@ impl Executor {
             return Err(StepFailure::cancelled());
         }
         step.started = self.runtime.clock.elapsed();
+        let scope = self.scope.step(step.op, &step.urn);
         self.reporter.report_start(step);
         views::open(step, &self.recorder.views);
+        tracing::debug!(target: "stackwright::step", op = step.op.name(), urn = step.urn.as_str(), "a step begins");
         let operation = self.recorder.begin(step).await?;
         // Not a match around the following code: its subject would be held across the wait. Boxed, so that the memory
         // of the call is free while very many steps wait for their beginning or their end to be durable.
-        let mut applied = match Box::pin(self.applier.apply(step)).await {
+        let mut applied = match scope.within(Box::pin(self.applier.apply(step))).await {
             Ok(applied) => applied,
-            Err(failure) => return Box::pin(self.fail(step, operation, failure)).await,
+            Err(failure) => {
+                tracing::debug!(target: "stackwright::step", op = step.op.name(), urn = step.urn.as_str(), error = failure.kind(), "a step has failed");
+                scope.failed(failure.kind());
+                return Box::pin(self.fail(step, operation, failure)).await;
+            }
         };
+        if applied.partial_failure.is_some() {
+            scope.failed("partial_failure");
+        }
         // The provider has finished: another step may begin while this end becomes durable. After a partial failure, no
         // step may begin before it is recorded.
         let _held = slot.filter(|_| applied.partial_failure.is_some());

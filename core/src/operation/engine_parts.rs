@@ -12,6 +12,7 @@ use crate::{
     secrets::SecretsProvider,
     simulation::Simulation,
     store::{HostFacts, Store},
+    telemetry::Exporter,
 };
 
 /// The parts that all operations of an engine share.
@@ -37,4 +38,6 @@ pub(crate) struct EngineParts {
     pub(crate) plugin_limits: Option<PluginLimits>,
     /// Simulates providers, and can interrupt operations.
     pub(crate) simulation: Option<Simulation>,
+    /// Exports spans.
+    pub(crate) exporter: Option<Exporter>,
 }

@@ -182,6 +182,7 @@ fn preview_of(run: &OperationRun, moves: AppliedMoves) -> OperationRun {
         session: Session::default(),
         pending: PendingWork::default(),
         moves,
+        scope: run.scope.clone(),
     }
 }
 

@@ -13,6 +13,7 @@ use crate::{
     plan::GivenPlan,
     policy::PolicyPackOption,
     store::check_run,
+    telemetry::TraceParent,
 };
 
 /// The options of one operation. An option that is left out has the reference engine's default.
@@ -172,6 +173,9 @@ pub struct OperationOptions {
     /// names the stack. Those of a set that runs on several hosts, for instance, which runs such a program again when the stack has ended.
     #[schemars(extend("x-takes" = "a list of names of stacks"))]
     pub unfinished_stacks: Vec<String>,
+    /// The span of the caller that the operation is within, where the engine exports spans: the header `traceparent` of W3C Trace Context.
+    /// Left out, in Python and Node it is the current span of OpenTelemetry, and elsewhere there is none.
+    pub traceparent: Option<String>,
     /// How long the operation waits for the stack while another one has locked it, in seconds. Left out, it fails at once. The error, of
     /// the kind `conflict`, names the host, the process, the user and the operation of the holder. A preview does not lock the stack.
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-takes" = "a number of seconds from 0"))]
@@ -269,6 +273,11 @@ impl OperationOptions {
         lock_limit(self.wait_for_lock).ok().flatten()
     }
 
+    /// Returns the span of the caller; `None` where that is not given, and for one that is refused.
+    pub(crate) fn caller(&self) -> Option<TraceParent> {
+        TraceParent::parse(self.traceparent.as_ref()?).ok()
+    }
+
     /// Returns how long one call of a transform, a hook or a policy may take.
     pub(crate) fn callback_time_limit(&self) -> Duration {
         self.callback_timeout
@@ -292,6 +301,9 @@ impl OperationOptions {
         lock_limit(self.wait_for_lock)?;
         if let Some(run) = &self.run_id {
             check_run(run)?;
+        }
+        if let Some(caller) = &self.traceparent {
+            TraceParent::parse(caller)?;
         }
         for (other, is_given) in [
             ("targets", !self.targets.is_empty()),

@@ -67,9 +67,8 @@ pub(super) async fn prepare(
         journal,
         run.control.clone(),
     );
-    let executor = Arc::new(
-        executor.with_plugin_limits(run.set.limits.clone().or_else(|| engine.plugin_limits.clone())),
-    );
+    let limits = run.set.limits.clone().or_else(|| engine.plugin_limits.clone());
+    let executor = Arc::new(executor.with_plugin_limits(limits).with_scope(run.scope.clone()));
     let plugins = PluginOperation::new(
         &run.stack.project,
         &run.stack.stack,
@@ -82,6 +81,7 @@ pub(super) async fn prepare(
         engine.runtime.clone(),
         run.options.dry_run,
         run.options.disable_provider_preview,
+        run.scope.clone(),
     );
     run.session.own(|parts| {
         parts.registry = Some(Arc::clone(&registry));

@@ -55,7 +55,9 @@ pub(super) fn watch_mark(run: &OperationRun) -> Watch {
             }
         }
     };
-    Watch(Some(run.stack.engine.runtime.spawner.spawn(watching)))
+    Watch(Some(
+        run.stack.engine.runtime.spawner.spawn(run.scope.within(watching)),
+    ))
 }
 
 /// Refuses an operation whose run was cancelled before it began.

@@ -35,6 +35,7 @@ pub(super) async fn rehearse(run: &mut OperationRun) -> Option<OperationResult> 
         session: Session::default(),
         pending: PendingWork::default(),
         moves: run.moves.clone(),
+        scope: run.scope.clone(),
     };
     let result = Box::pin(preview.run()).await;
     if result.error.is_some() {

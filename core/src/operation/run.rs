@@ -37,6 +37,7 @@ use crate::{
     secrets::{RedactingSecrets, SecretsProvider},
     state::{Journal, JournalReplay, Snapshot, journal::HostJournal, with_recorded_id},
     store::{HistoryRecord, LoadedStack, LockPurpose, StackLock, StackSession},
+    telemetry::{LogHub, Scope},
 };
 
 /// How long the calls of an operation that has timed out may go on before they are given up.
@@ -69,11 +70,15 @@ pub(crate) struct OperationRun {
     pub(crate) pending: PendingWork,
     /// The moves that it applies.
     pub(crate) moves: AppliedMoves,
+    /// Its span.
+    pub(crate) scope: Scope,
 }
 
 impl OperationRun {
     /// Runs the operation to its end, and cancels it when it takes too long. The last event always ends the stream.
     pub(crate) async fn run(self) -> OperationResult {
+        LogHub::redact_installed(self.events.redactor());
+        self.scope.redact_with(self.events.redactor());
         let clock = Arc::clone(&self.stack.engine.runtime.clock);
         let timeout = time_out(self.control.clone(), clock, self.options.time_limit());
         tokio::select! {

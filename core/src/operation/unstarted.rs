@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use crate::{
     diagnostic::Diagnostic,
     error::Error,
-    event::EventSink,
+    event::{EventSink, OperationOutcome},
     executor::Control,
     moves::AppliedMoves,
     operation::{
@@ -15,6 +15,7 @@ use crate::{
         PendingWork, Session, SessionLease, SetMember, StackContext,
     },
     program::Program,
+    telemetry::Scope,
 };
 
 /// What an operation is about, beside its options.
@@ -60,6 +61,7 @@ impl Unstarted {
             session: session.clone(),
             pending: work.pending,
             moves: AppliedMoves::default(),
+            scope: Scope::default(),
         };
         let operation = Operation {
             events,
@@ -74,16 +76,27 @@ impl Unstarted {
 
     /// Starts the operation.
     pub(crate) fn start(self) {
-        let Self { run, result } = self;
+        let Self { mut run, result } = self;
         let stack = Arc::clone(&run.stack);
+        let (verb, preview) = (run.kind.name(), run.options.dry_run);
+        let scope = Scope::operation(
+            &stack.storage.name().to_string(),
+            verb,
+            preview,
+            stack.engine.exporter.as_ref(),
+            run.options.caller(),
+        );
+        run.scope = scope.clone();
+        tracing::info!(target: "stackwright::operation", stack = %stack.storage.name(), verb, preview, "an operation begins");
         let (events, control, session) = (run.events.clone(), run.control.clone(), run.session.clone());
         if let Some(simulation) = &stack.engine.simulation {
             simulation.add_operation(control.interrupt());
         }
+        let counted = stack.engine.runtime.meter.operation(verb, preview);
         let spawner = stack.engine.runtime.spawner.clone();
         let of_work = spawner.clone();
         drop(spawner.spawn(async move {
-            let work = of_work.spawn(run.run());
+            let work = of_work.spawn(scope.within(run.run()));
             let ended = match work.await {
                 Ok(result) => result,
                 Err(error) => {
@@ -92,6 +105,14 @@ impl Unstarted {
                     stack.died(error, &control)
                 }
             };
+            let outcome = ended.outcome.name();
+            tracing::info!(target: "stackwright::operation", stack = %stack.storage.name(), verb, preview, outcome, "an operation has ended");
+            scope.ended(outcome, ended.outcome == OperationOutcome::Succeeded);
+            counted.ends_as(match ended.outcome {
+                OperationOutcome::Succeeded => |counts| &mut counts.succeeded,
+                OperationOutcome::Failed => |counts| &mut counts.failed,
+                OperationOutcome::Canceled => |counts| &mut counts.canceled,
+            });
             result.send_replace(Some(Arc::new(ended)));
         }));
     }

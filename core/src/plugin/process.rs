@@ -21,6 +21,7 @@ use tokio::{
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
+    metrics::RunningPlugin,
     plugin::{
         DiagnosticSink, HostEnvironment, OutputRoute, PluginCommand, PluginTimeouts, code,
         disposition::ignores_interrupts,
@@ -152,7 +153,10 @@ impl PluginProcess {
             let route = Arc::clone(&route);
             async move { route.drain(Stream::Error, BufReader::new(errors)).await }
         });
-        let watched = watch_over(child, guard, group, program.clone(), Arc::clone(&route), runtime);
+        tracing::debug!(target: "stackwright::plugin", plugin = start.label, pid = child.id(), "a plugin process has started");
+        let counted = child.id().map(|pid| runtime.meter.plugin(pid, &start.label));
+        let process = (child, guard, group);
+        let watched = watch_over(process, counted, program.clone(), Arc::clone(&route), runtime);
 
         let mut output = BufReader::new(output);
         let first = tokio::select! {
@@ -345,9 +349,8 @@ fn command_of(start: &Start) -> Command {
 
 /// Starts the task that waits for the process, reports an unexpected end, and reaps the guard.
 fn watch_over(
-    mut child: Child,
-    guard: Option<Guard>,
-    group: Group,
+    (mut child, guard, group): (Child, Option<Guard>, Group),
+    counted: Option<RunningPlugin>,
     program: String,
     route: Arc<OutputRoute>,
     runtime: &Runtime,
@@ -370,6 +373,8 @@ fn watch_over(
             Ok(status) => describe(status),
             Err(error) => error.to_string(),
         };
+        drop(counted);
+        tracing::debug!(target: "stackwright::plugin", plugin = program, end, "a plugin process has ended");
         sender.send_replace(Some(end.clone()));
         if let Some(mut guard) = guard {
             guard.lifeline.release();

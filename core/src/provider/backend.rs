@@ -3,12 +3,15 @@
 
 use async_trait::async_trait;
 
-use crate::provider::{
-    Capabilities, CheckRequest, CheckResponse, ConfigureRequest, ConstructRequest, ConstructResponse,
-    CreateRequest, CreateResponse, DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest,
-    InvokeResponse, Mapping, MappingRequest, MethodRequest, MethodResponse, PluginInfo, Provider,
-    ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse, SchemaRequest, UpdateRequest,
-    UpdateResponse,
+use crate::{
+    provider::{
+        Capabilities, CheckRequest, CheckResponse, ConfigureRequest, ConstructRequest, ConstructResponse,
+        CreateRequest, CreateResponse, DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest,
+        InvokeRequest, InvokeResponse, Mapping, MappingRequest, MethodRequest, MethodResponse, PluginInfo,
+        Provider, ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse, SchemaRequest,
+        UpdateRequest, UpdateResponse,
+    },
+    urn::Urn,
 };
 
 /// A call of a provider with its request. [`Provider`] describes each call.
@@ -100,6 +103,30 @@ impl Call {
             Self::GetMappings(_) => "get_mappings",
             Self::Cancel => "cancel",
             Self::Close => "close",
+        }
+    }
+
+    /// Returns the URN of the resource that the call is about, if there is one.
+    pub(crate) const fn urn(&self) -> Option<&Urn> {
+        match self {
+            Self::CheckConfig(request) | Self::Check(request) => Some(&request.urn),
+            Self::DiffConfig(request) | Self::Diff(request) => Some(&request.urn),
+            Self::Configure(request) => Some(&request.urn),
+            Self::Create(request) => Some(&request.urn),
+            Self::Read(request) => Some(&request.urn),
+            Self::Update(request) => Some(&request.urn),
+            Self::Delete(request) => Some(&request.urn),
+            Self::Handshake(_)
+            | Self::PluginInfo
+            | Self::Understands
+            | Self::Invoke(_)
+            | Self::Construct(_)
+            | Self::Method(_)
+            | Self::GetSchema(_)
+            | Self::GetMapping(_)
+            | Self::GetMappings(_)
+            | Self::Cancel
+            | Self::Close => None,
         }
     }
 }

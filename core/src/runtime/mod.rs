@@ -9,6 +9,8 @@ mod virtual_clock;
 
 use std::sync::Arc;
 
+use crate::metrics::Meter;
+
 pub use clock::{Clock, SystemClock, Timestamp};
 pub(crate) use peers::Peer;
 pub use peers::TrustedPeers;
@@ -32,6 +34,8 @@ pub struct Runtime {
     pub spawner: Spawner,
     /// The users whose processes may be at the other end of a loopback connection.
     pub peers: TrustedPeers,
+    /// Counts the work. An engine has one of its own, whichever runtime it is built with.
+    pub meter: Meter,
 }
 
 impl Runtime {
@@ -43,6 +47,7 @@ impl Runtime {
             random: Arc::new(SystemRandom),
             spawner: Spawner::new(handle),
             peers: TrustedPeers::default(),
+            meter: Meter::default(),
         }
     }
 }

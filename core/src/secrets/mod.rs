@@ -22,6 +22,7 @@ pub(crate) use locked::open_or_lock;
 pub use passphrase::PassphraseProvider;
 pub(crate) use redact::PLACEHOLDER;
 pub use redact::Redactor;
+pub(crate) use redact::WeakRedactor;
 pub(crate) use redacting::RedactingSecrets;
 
 use crate::error::Result;

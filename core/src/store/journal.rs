@@ -13,6 +13,7 @@ use tokio::sync::Mutex;
 use super::{Condition, Object, Store, Version};
 use crate::{
     error::{Error, ErrorKind, Result},
+    metrics::Meter,
     runtime::Task,
     secrets::SecretsManager,
     state::{
@@ -38,6 +39,7 @@ pub(crate) struct StoreJournal {
     tail: Mutex<Tail>,
     /// The lines that a shortened journal would keep; `None` where it stays whole.
     retained: std::sync::Mutex<Option<Vec<Retained>>>,
+    meter: Meter,
 }
 
 /// The line of an entry that no written checkpoint is known to contain.
@@ -99,6 +101,7 @@ impl StoreJournal {
         let retained = store.shortens_journals().then(Vec::new);
         Self {
             retained: std::sync::Mutex::new(retained),
+            meter: Meter::default(),
             store,
             key: key.into(),
             header: Some(header),
@@ -134,6 +137,7 @@ impl StoreJournal {
             names_secrets: AtomicBool::new(false),
             tail: Mutex::new(tail),
             retained: std::sync::Mutex::new(None),
+            meter: Meter::default(),
         }
     }
 
@@ -145,6 +149,12 @@ impl StoreJournal {
             checkpoint: Some(checkpoint.shared()),
             ..self
         }
+    }
+
+    /// Sets what counts the entries and bytes that are written.
+    #[must_use]
+    pub(crate) fn metered(self, meter: Meter) -> Self {
+        Self { meter, ..self }
     }
 
     /// Returns the hash of the checkpoint that the header names.
@@ -385,7 +395,8 @@ impl StoreJournal {
             before: before.clone(),
             tried: lines.clone(),
         };
-        let length = before.as_ref().map_or(0, |end| end.length) + lines.len();
+        let added = lines.len();
+        let length = before.as_ref().map_or(0, |end| end.length) + added;
         let written = match before {
             Some(end) => {
                 let condition = Condition::Match(end.version);
@@ -396,6 +407,7 @@ impl StoreJournal {
         };
         match written {
             Ok(version) => {
+                self.meter.journal_bytes(added);
                 *tail = Tail::Intact(End {
                     version,
                     length,
@@ -487,6 +499,7 @@ impl JournalSink for StoreJournal {
             self.retain(entries, None);
             return Err(error);
         }
+        self.meter.journal_entries(entries.len());
         self.retain(entries, Some(&encoded));
         if names_secrets {
             self.names_secrets.store(true, Ordering::Relaxed);

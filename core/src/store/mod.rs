@@ -17,6 +17,7 @@ mod location;
 mod lock_file;
 mod lock_owner;
 mod memory;
+mod metered;
 mod numbered;
 mod object;
 mod open;
@@ -51,6 +52,8 @@ pub(crate) use lock_file::StackLock;
 pub(crate) use lock_owner::Holder;
 pub use lock_owner::{LockHolder, LockOwner};
 pub use memory::MemoryStore;
+pub(crate) use metered::MeteredStore;
+pub(crate) use open::percent_decode;
 pub use open::{open, open_with};
 pub(crate) use run_mark::{check_run, forget_cancellation, request_cancellation, requested_cancellation};
 pub use sealed::encrypted;
@@ -263,6 +266,12 @@ pub trait Store: Send + Sync + 'static {
     /// Removes empty folders below `prefix`, `a/b/` for instance. Folders that cannot be removed stay. Does nothing by
     /// default.
     async fn tidy(&self, _prefix: &str) {}
+
+    /// Returns what distinguishes this store from every other one that exists: those that only stand around it return the same.
+    #[doc(hidden)]
+    fn identity(&self) -> usize {
+        std::ptr::from_ref(self).cast::<()>().addr()
+    }
 }
 
 /// What a lock is taken for.
@@ -303,6 +312,14 @@ pub trait LockGuard: Send + Sync {
     async fn retire(self: Box<Self>) {
         self.release().await;
     }
+}
+
+/// Returns the configuration of a TLS client that trusts the public authorities, and nothing that the environment names.
+///
+/// # Errors
+/// [`ErrorKind::Internal`] when the TLS library refuses it.
+pub(crate) fn tls_config() -> Result<rustls::ClientConfig> {
+    trust::client_config(&trust::roots(&Credentials::None)?, trust::Check::Full)
 }
 
 fn not_found(key: &str) -> Error {

@@ -112,7 +112,7 @@ fn file_path(url: &str, rest: &str) -> Result<String> {
         .ok_or_else(|| Error::invalid(format!("the store URL {url:?} has an invalid percent escape")))
 }
 
-pub(super) fn percent_decode(text: &str) -> Option<String> {
+pub(crate) fn percent_decode(text: &str) -> Option<String> {
     if !text.contains('%') {
         return Some(text.to_owned());
     }

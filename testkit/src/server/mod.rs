@@ -4,6 +4,7 @@
 
 mod azurite;
 mod bucket;
+pub mod collector;
 mod guard;
 mod minio;
 mod moto;

@@ -8,10 +8,11 @@ mod unconfigured;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::provider::{
-    Call, CallLimit, Capabilities, CheckRequest, CheckResponse, ConfigureRequest, ConstructRequest,
-    ConstructResponse, CreateRequest, CreateResponse, DeleteRequest, DiffRequest, DiffResponse,
-    InvokeRequest, InvokeResponse, MethodRequest, MethodResponse, ProviderBackend, ProviderError,
-    ProviderResult, ProviderStatus, ReadRequest, ReadResponse, Reply, UpdateRequest, UpdateResponse,
+    Call, CallLimit, CallObserver, Capabilities, CheckRequest, CheckResponse, ConfigureRequest,
+    ConstructRequest, ConstructResponse, CreateRequest, CreateResponse, DeleteRequest, DiffRequest,
+    DiffResponse, InvokeRequest, InvokeResponse, MethodRequest, MethodResponse, ObservedCall,
+    ProviderBackend, ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse, Reply,
+    UpdateRequest, UpdateResponse,
     backend::{mismatch, typed_calls},
 };
 
@@ -34,6 +35,8 @@ struct Adapted {
     options: AdapterOptions,
     /// How long calls may take; `None` without a limit.
     limit: Option<CallLimit>,
+    /// Observes the calls; `None` for what only stands in the place of a provider.
+    observer: Option<CallObserver>,
 }
 
 /// Deviations from the default handling of a provider's calls.
@@ -54,15 +57,16 @@ impl Adapter {
         capabilities: Capabilities,
         options: AdapterOptions,
     ) -> Self {
-        Self::with_limit(backend, capabilities, options, None)
+        Self::with_limit(backend, capabilities, options, None, None)
     }
 
-    /// Creates an adapter whose calls may not take longer than the limit.
+    /// Creates an adapter whose calls may not take longer than the limit, and are observed.
     pub(crate) fn with_limit(
         backend: Arc<dyn ProviderBackend>,
         capabilities: Capabilities,
         options: AdapterOptions,
         limit: Option<CallLimit>,
+        observer: Option<CallObserver>,
     ) -> Self {
         Self(Arc::new(Adapted {
             backend,
@@ -70,6 +74,7 @@ impl Adapter {
             settled: OnceLock::new(),
             options,
             limit,
+            observer,
         }))
     }
 
@@ -93,6 +98,7 @@ impl Adapter {
                 ..self.0.options
             },
             self.0.limit.clone(),
+            self.0.observer.clone(),
         )
     }
 
@@ -219,10 +225,23 @@ impl Adapter {
 
     /// Hands a call to the backend, within the limit of its duration.
     async fn transport(&self, call: Call) -> ProviderResult<Reply> {
-        match &self.0.limit {
-            Some(limit) => limit.call(&*self.0.backend, call).await,
-            None => self.0.backend.call(call).await,
+        // Not a call of the provider: it only waits for the answer to another one.
+        let observer = self
+            .0
+            .observer
+            .as_ref()
+            .filter(|_| !matches!(call, Call::Understands));
+        let observed = observer.map(|observer| observer.observe(&call));
+        let scope = observed.as_ref().map(ObservedCall::scope).unwrap_or_default();
+        // Not one future that is wrapped later: it would hold the call twice, and very many run at the same time.
+        let answer = match &self.0.limit {
+            Some(limit) => scope.within(limit.call(&*self.0.backend, call)).await,
+            None => scope.within(self.0.backend.call(call)).await,
+        };
+        if let (Err(error), Some(observed)) = (&answer, &observed) {
+            observed.failed(error);
         }
+        answer
     }
 
     typed_calls! {

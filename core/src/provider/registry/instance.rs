@@ -7,8 +7,8 @@ use crate::{
     error::{Error, ErrorKind, Result},
     property::PropertyMap,
     provider::{
-        Adapter, AdapterOptions, CallLimit, ConfigureRequest, Extensible, ProviderResult, builtin,
-        extensible::Extended, settings::ProviderSettings,
+        Adapter, AdapterOptions, CallLimit, CallObserver, ConfigureRequest, Extensible, ProviderResult,
+        builtin, extensible::Extended, settings::ProviderSettings,
     },
     resource::{Extension, ProviderReference},
     urn::Urn,
@@ -49,12 +49,18 @@ impl ProviderRegistry {
             is_plugin: loaded.is_plugin,
             ..AdapterOptions::default()
         };
+        let observer = (package != builtin::PACKAGE).then(|| CallObserver {
+            package: package.into(),
+            meter: self.runtime.meter.package(package),
+            scope: self.scope.clone(),
+        });
+        let (provider, limit) = (loaded.provider, loaded.call_limit);
         let instance = Instance {
             waits_for_registrations: loaded.capabilities.waits_for_registrations,
-            limit: loaded.call_limit.clone(),
+            limit: limit.clone(),
             plugin: loaded.plugin,
             extended: Extended::default(),
-            adapter: Adapter::with_limit(loaded.provider, loaded.capabilities, options, loaded.call_limit),
+            adapter: Adapter::with_limit(provider, loaded.capabilities, options, limit, observer),
         };
         self.state().all.push(instance.clone());
         Ok(instance)

@@ -24,6 +24,7 @@ use crate::{
     resource::{Extension, ProviderReference, ResourceState},
     runtime::Runtime,
     state::PriorState,
+    telemetry::Scope,
     urn::Urn,
 };
 
@@ -52,6 +53,8 @@ pub(crate) struct ProviderRegistry {
     preview: bool,
     /// Providers of packages are not called in previews of Create and Update.
     disable_preview: bool,
+    /// The operation of the run.
+    scope: Scope,
     state: Mutex<Instances>,
 }
 
@@ -85,12 +88,14 @@ impl ProviderRegistry {
         runtime: Runtime,
         preview: bool,
         disable_preview: bool,
+        scope: Scope,
     ) -> Arc<Self> {
         Arc::new(Self {
             source,
             runtime,
             preview,
             disable_preview,
+            scope,
             state: Mutex::default(),
         })
     }

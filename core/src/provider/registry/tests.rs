@@ -59,7 +59,7 @@ impl ProviderSource for Source {
 
 fn registry(preview: bool) -> Arc<ProviderRegistry> {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
-    ProviderRegistry::new(Arc::new(Source), runtime, preview, false)
+    ProviderRegistry::new(Arc::new(Source), runtime, preview, false, Scope::default())
 }
 
 fn recorded(name: &str, key: &'static str, value: PropertyValue) -> ResourceState {

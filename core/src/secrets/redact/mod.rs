@@ -7,7 +7,7 @@ mod tests;
 use std::{
     borrow::{Borrow, Cow},
     hash::{Hash, Hasher},
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::{Arc, Mutex, PoisonError, RwLock, Weak},
 };
 
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -30,6 +30,22 @@ pub(crate) const PLACEHOLDER: &str = "[secret]";
 /// so that each secret is compiled, and each text searched, a logarithmic number of times.
 #[derive(Clone, Default)]
 pub struct Redactor(Arc<Known>);
+
+/// A reference to a redactor that does not keep its secrets.
+#[derive(Clone)]
+pub(crate) struct WeakRedactor(Weak<Known>);
+
+impl WeakRedactor {
+    /// Returns the redactor; `None` once it has been dropped.
+    pub(crate) fn upgrade(&self) -> Option<Redactor> {
+        self.0.upgrade().map(Redactor)
+    }
+
+    /// Returns whether the redactor is in use.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+}
 
 #[derive(Default)]
 struct Known {
@@ -86,6 +102,11 @@ impl Redactor {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Returns a reference that does not keep the secrets.
+    pub(crate) fn downgrade(&self) -> WeakRedactor {
+        WeakRedactor(Arc::downgrade(&self.0))
     }
 
     /// Adds secret texts.

@@ -131,7 +131,8 @@ impl StackSession {
             header,
             snapshot.secrets.clone(),
         )
-        .over(hash);
+        .over(hash)
+        .metered(storage.runtime().meter.clone());
         Ok(Self {
             storage: storage.clone(),
             former: head.base().clone(),

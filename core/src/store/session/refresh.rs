@@ -16,6 +16,7 @@ use crate::{
     error::{ErrorKind, Result},
     runtime::Task,
     state::{Changes, Journal, Rebase, deployment::write_beside},
+    telemetry::Scope,
 };
 
 /// The pause after a refresh, as a multiple of its duration: refreshing takes 5 % of the time at most.
@@ -66,9 +67,11 @@ impl StackSession {
     ) -> Refreshing {
         let stop = CancellationToken::new();
         let (session, stopped) = (Arc::clone(self), stop.clone());
-        let task = self.storage.runtime().spawner.spawn(async move {
+        let refreshing = async move {
             session.refresh_repeatedly(&journal, interval, &stopped).await;
-        });
+        };
+        let spawner = &self.storage.runtime().spawner;
+        let task = spawner.spawn(Scope::current().within(refreshing));
         let stop = stop.drop_guard();
         Refreshing { stop, task }
     }

@@ -357,10 +357,15 @@ impl StackStorage {
         // Since when only a lock file names an operation of the same run.
         let mut unseen = None;
         let mut was_gone = false;
+        let mut wait = None;
         loop {
             let Refused { error, is_held } = match lock().await {
                 Err(refused) if refused.error.kind() == ErrorKind::Conflict => refused,
-                locked => return locked.map_err(Error::from),
+                Ok(locked) => {
+                    self.runtime.meter.lock_taken();
+                    return Ok(locked);
+                }
+                Err(refused) => return Err(refused.into()),
             };
             let holders = match run {
                 Some(run) => Holders::of(&self.store, &self.name, run).await?,
@@ -397,6 +402,10 @@ impl StackStorage {
             if pause == LOCK_WAIT {
                 waits(&error);
             }
+            wait.get_or_insert_with(|| {
+                tracing::info!(target: "stackwright::store", stack = %self.name, "waiting for the lock of a stack");
+                self.runtime.meter.lock_wait(|| clock.elapsed())
+            });
             clock.wait(pause.min(left)).await;
             pause = (pause * 2).min(MAX_LOCK_WAIT);
         }

@@ -420,7 +420,7 @@ async fn is_absent(storage: &StackStorage) -> Result<bool> {
 /// decide what a URL names.
 pub(crate) fn is_one_store(one: &StackStorage, other: &StackStorage) -> bool {
     let (one, other) = (&one.store, &other.store);
-    Arc::ptr_eq(one, other) || (one.url().starts_with(FILE_URL) && one.url() == other.url())
+    one.identity() == other.identity() || (one.url().starts_with(FILE_URL) && one.url() == other.url())
 }
 
 /// Returns whether a stack ends with the process.

@@ -17,6 +17,7 @@ use crate::{
     error::{Error, Result},
     runtime::{Runtime, Task},
     state::{JournalEntry, JournalRecord, JournalReplay, OperationId, StateId, journal::JournalSink},
+    telemetry::Scope,
 };
 
 /// The journal of one operation. Clones share it; dropping the last one ends its writer.
@@ -93,7 +94,9 @@ impl Journal {
             }),
             wake: Notify::new(),
         });
-        let writer = runtime.spawner.spawn(write(Arc::clone(&shared), sink));
+        let writer = runtime
+            .spawner
+            .spawn(Scope::current().within(write(Arc::clone(&shared), sink)));
         Self(Arc::new(Handle {
             shared,
             writer: Mutex::new(Some(writer)),

@@ -1,0 +1,200 @@
+//! The spans of an operation, as a subscriber of `tracing` gets them.
+
+use std::{
+    collections::BTreeMap,
+    fmt::{Debug, Write as _},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use stackwright::{
+    Engine, StackSettings, monitor::Registration, operation::OperationOptions, program::from_fn,
+    property::PropertyValue, runtime::Runtime, secrets::Base64Provider, store::MemoryStore,
+};
+use stackwright_testkit::wait::Ended as _;
+use tracing::{
+    Event, Metadata, Subscriber,
+    field::{Field, Visit},
+    span::{Attributes, Id, Record},
+};
+
+use crate::fixture::Scripted;
+
+const SECRET: &str = "correct horse battery";
+
+/// A span that was recorded.
+#[derive(Clone, Debug, Default)]
+struct Recorded {
+    name: String,
+    parent: Option<u64>,
+    fields: BTreeMap<String, String>,
+}
+
+impl Visit for Recorded {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let mut text = String::new();
+        write!(text, "{value:?}").unwrap();
+        self.fields
+            .insert(field.name().to_owned(), text.trim_matches('"').to_owned());
+    }
+}
+
+/// Records spans; the current one is that of the only thread.
+#[derive(Clone, Default)]
+struct Recorder {
+    spans: Arc<Mutex<BTreeMap<u64, Recorded>>>,
+    entered: Arc<Mutex<Vec<u64>>>,
+    last: Arc<AtomicU64>,
+}
+
+impl Recorder {
+    fn of(&self, name: &str) -> Vec<Recorded> {
+        let spans = self.spans.lock().unwrap();
+        spans.values().filter(|span| span.name == name).cloned().collect()
+    }
+
+    fn parent(&self, span: &Recorded) -> Option<Recorded> {
+        self.spans.lock().unwrap().get(&span.parent?).cloned()
+    }
+}
+
+impl Subscriber for Recorder {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.is_span() && metadata.target().starts_with("stackwright")
+    }
+
+    fn new_span(&self, attributes: &Attributes<'_>) -> Id {
+        let id = self.last.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut span = Recorded {
+            name: attributes.metadata().name().to_owned(),
+            parent: match attributes.is_contextual() {
+                true => self.entered.lock().unwrap().last().copied(),
+                false => attributes.parent().map(Id::into_u64),
+            },
+            ..Recorded::default()
+        };
+        attributes.record(&mut span);
+        self.spans.lock().unwrap().insert(id, span);
+        Id::from_u64(id)
+    }
+
+    fn record(&self, span: &Id, values: &Record<'_>) {
+        values.record(self.spans.lock().unwrap().get_mut(&span.into_u64()).unwrap());
+    }
+
+    fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
+
+    fn event(&self, _event: &Event<'_>) {}
+
+    fn enter(&self, span: &Id) {
+        self.entered.lock().unwrap().push(span.into_u64());
+    }
+
+    fn exit(&self, span: &Id) {
+        assert_eq!(self.entered.lock().unwrap().pop(), Some(span.into_u64()));
+    }
+}
+
+/// Runs an update of which one resource is created and one is refused, within a span of the caller.
+async fn recorded_update() -> Recorder {
+    let recorder = Recorder::default();
+    let _subscribed = tracing::subscriber::set_default(recorder.clone());
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    let engine = Engine::builder(tokio::runtime::Handle::current())
+        .store(Arc::new(MemoryStore::new(runtime)))
+        .secrets(Arc::new(Base64Provider))
+        .provider("test", Arc::new(Scripted::default()))
+        .build()
+        .unwrap();
+    let program = from_fn(|context| async move {
+        for name in ["a", "refused"] {
+            let registration = Registration {
+                resource_type: "test:index:Thing".into(),
+                name: name.to_owned(),
+                custom: true,
+                inputs: [("value", PropertyValue::secret(SECRET.into()))]
+                    .into_iter()
+                    .collect(),
+                ..Registration::default()
+            };
+            context.monitor.register(registration).await?;
+        }
+        Ok(())
+    });
+    let settings = StackSettings {
+        program: Some(program),
+        ..StackSettings::default()
+    };
+    let stack = engine.create_stack("shop/dev", settings).await.unwrap();
+    let caller = tracing::info_span!(target: "stackwright_test", "caller");
+    let operation = caller.in_scope(|| stack.update(OperationOptions::default()));
+    assert!(operation.ended().await.error.is_some());
+    recorder
+}
+
+#[tokio::test]
+async fn an_operation_its_steps_and_their_calls_have_spans_within_that_of_the_caller() {
+    let recorder = recorded_update().await;
+    let operations = recorder.of("operation");
+    let expected = [
+        ("outcome", "failed"),
+        ("preview", "false"),
+        ("stack", "shop/dev"),
+        ("verb", "update"),
+    ];
+    for (name, value) in expected {
+        assert_eq!(operations[0].fields[name], value, "{operations:?}");
+    }
+    assert_eq!(operations.len(), 1);
+    assert_eq!(recorder.parent(&operations[0]).unwrap().name, "caller");
+
+    let steps = recorder.of("step");
+    let of_step = |name: &str| {
+        steps
+            .iter()
+            .find(|step| step.fields["urn"].ends_with(name))
+            .unwrap()
+    };
+    assert_eq!(of_step("::a").fields["op"], "create");
+    assert!(!of_step("::a").fields.contains_key("error.type"));
+    assert_eq!(of_step("::refused").fields["error.type"], "Unknown");
+    assert!(
+        steps
+            .iter()
+            .all(|step| recorder.parent(step).unwrap().name == "operation")
+    );
+
+    let calls = recorder.of("provider_call");
+    let creation = calls
+        .iter()
+        .find(|call| call.fields["method"] == "create")
+        .unwrap();
+    assert_eq!(creation.fields["provider"], "test");
+    assert_eq!(creation.fields["urn"], of_step("::a").fields["urn"]);
+    assert_eq!(recorder.parent(creation).unwrap().name, "step");
+    let check = calls
+        .iter()
+        .find(|call| call.fields["method"] == "check")
+        .unwrap();
+    assert_eq!(recorder.parent(check).unwrap().name, "operation");
+
+    let appends = recorder.of("store_call");
+    let appends: Vec<_> = appends
+        .iter()
+        .filter(|call| call.fields["method"] == "append")
+        .collect();
+    assert!(
+        appends.iter().all(|call| call.fields["key"].contains("shop/dev")),
+        "{appends:?}"
+    );
+    assert!(!appends.is_empty());
+    assert!(
+        appends
+            .iter()
+            .all(|call| recorder.parent(call).unwrap().name == "operation")
+    );
+    assert!(recorder.entered.lock().unwrap().is_empty());
+    assert!(!format!("{:?}", recorder.spans).contains(SECRET));
+}
