@@ -60,7 +60,10 @@ pub fn replace_settings(folder: String, stack: String, document: String) -> Resu
 /// Writes a document to the project file of a folder.
 #[napi(catch_unwind)]
 pub fn replace_project(folder: String, document: String) -> Result<()> {
-    or_raise(stackwright_project::replace_project(Path::new(&folder), &document))
+    or_raise(stackwright_project::replace_project(
+        Path::new(&folder),
+        &document,
+    ))
 }
 
 #[napi]

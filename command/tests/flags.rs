@@ -115,9 +115,7 @@ async fn unchanged_resources_and_halves_of_replacements_are_listed_on_request() 
     };
     let digest = listed("--json --show-reads --suppress-permalink", "steps").await;
     assert_eq!(digest, ["replace changed", "same shop-dev"]);
-    let preview = shop
-        .run("preview --client=host --json", Some(notes("two")))
-        .await;
+    let preview = shop.run("preview --client=host --json", Some(notes("two"))).await;
     let document: Value = serde_json::from_str(&preview.stdout).unwrap();
     let changed = document["steps"].as_array().unwrap();
     let changed = changed.iter().find(|step| step["op"] == "replace").unwrap();

@@ -63,11 +63,19 @@ pub fn replace_settings(folder: &Path, stack: &str, document: &str) -> Result<()
 /// # Errors
 /// Those of [`replace_settings`].
 pub fn replace_project(folder: &Path, document: &str) -> Result<()> {
-    replace(|| SettingsText::read(folder, PROJECT, None), document, &OF_PROJECTS)
+    replace(
+        || SettingsText::read(folder, PROJECT, None),
+        document,
+        &OF_PROJECTS,
+    )
 }
 
 fn replace(read: impl Fn() -> Result<SettingsText>, document: &str, typed: &[&str]) -> Result<()> {
-    let malformed = |error| Error::invalid(format!("the document of a settings file is no JSON object: {error}"));
+    let malformed = |error| {
+        Error::invalid(format!(
+            "the document of a settings file is no JSON object: {error}"
+        ))
+    };
     let document: Map<String, Value> = serde_json::from_str(document).map_err(malformed)?;
     let mut path = PathBuf::new();
     for _ in 0..MAX_ATTEMPTS {
@@ -124,7 +132,9 @@ fn merged(before: &Mapping, document: &Map<String, Value>, typed: &[&str]) -> Ma
             after.insert(name.clone(), node);
         }
     }
-    let (first, rest): (Vec<_>, Vec<_>) = document.iter().partition(|(name, _)| typed.contains(&name.as_str()));
+    let (first, rest): (Vec<_>, Vec<_>) = document
+        .iter()
+        .partition(|(name, _)| typed.contains(&name.as_str()));
     let mut first = first;
     first.sort_by_key(|(name, _)| typed.iter().position(|typed| typed == name));
     for (name, value) in first.into_iter().chain(rest) {
@@ -151,10 +161,12 @@ fn settings_file(folder: &Path, stack: &str) -> Result<SettingsText> {
 
 /// Returns the folder of the settings files of stacks that a project names, also in its older form.
 fn config_folder(project: &Mapping) -> Option<String> {
-    ["stackConfigDir", "config"].iter().find_map(|name| match project.get(*name) {
-        Some(Node::Scalar(scalar)) => Some(scalar.text().to_owned()),
-        _ => None,
-    })
+    ["stackConfigDir", "config"]
+        .iter()
+        .find_map(|name| match project.get(*name) {
+            Some(Node::Scalar(scalar)) => Some(scalar.text().to_owned()),
+            _ => None,
+        })
 }
 
 fn entries(file: &SettingsText, text: &str) -> Result<Mapping> {
@@ -244,7 +256,11 @@ mod tests {
     fn the_settings_of_a_stack_are_in_the_folder_that_the_project_names() {
         for name in ["stackConfigDir", "config"] {
             let folder = tempfile::tempdir().unwrap();
-            fs::write(folder.path().join("Pulumi.yml"), format!("name: shop\nruntime: python\n{name}: stacks\n")).unwrap();
+            fs::write(
+                folder.path().join("Pulumi.yml"),
+                format!("name: shop\nruntime: python\n{name}: stacks\n"),
+            )
+            .unwrap();
             replace_settings(folder.path(), "dev", r#"{"config": {"shop:size": "4"}}"#).unwrap();
             assert!(folder.path().join("stacks/Pulumi.dev.yml").exists());
             assert_eq!(document(folder.path()), json!({"config": {"shop:size": "4"}}));
@@ -255,10 +271,25 @@ mod tests {
     fn a_project_keeps_what_the_type_does_not_have() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("Pulumi.yaml");
-        replace_project(folder.path(), r#"{"runtime": "python", "name": "shop", "main": "app"}"#).unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "name: shop\nruntime: python\nmain: app\n");
-        fs::write(&path, "# Ours.\nname: shop # short\nruntime: python\npackages:\n  aws: 7.0.0\nmain: app\n").unwrap();
-        replace_project(folder.path(), r#"{"name": "shop", "runtime": "python", "description": "A shop."}"#).unwrap();
+        replace_project(
+            folder.path(),
+            r#"{"runtime": "python", "name": "shop", "main": "app"}"#,
+        )
+        .unwrap();
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            "name: shop\nruntime: python\nmain: app\n"
+        );
+        fs::write(
+            &path,
+            "# Ours.\nname: shop # short\nruntime: python\npackages:\n  aws: 7.0.0\nmain: app\n",
+        )
+        .unwrap();
+        replace_project(
+            folder.path(),
+            r#"{"name": "shop", "runtime": "python", "description": "A shop."}"#,
+        )
+        .unwrap();
         let written = fs::read_to_string(&path).unwrap();
         assert_eq!(
             written,
@@ -273,11 +304,16 @@ mod tests {
         std::thread::scope(|scope| {
             for number in 0..16 {
                 scope.spawn(move || {
-                    let text = format!(r#"{{"name": "shop", "runtime": "python", "description": "{number} {}"}}"#, "x".repeat(9000));
+                    let text = format!(
+                        r#"{{"name": "shop", "runtime": "python", "description": "{number} {}"}}"#,
+                        "x".repeat(9000)
+                    );
                     for _ in 0..8 {
                         replace_project(path, &text).unwrap();
                         let read = fs::read_to_string(path.join("Pulumi.yaml")).unwrap();
-                        let Ok(Node::Mapping(entries)) = Node::parse(&read) else { panic!("{read}") };
+                        let Ok(Node::Mapping(entries)) = Node::parse(&read) else {
+                            panic!("{read}")
+                        };
                         assert_eq!(entries.len(), 3);
                     }
                 });

@@ -159,10 +159,18 @@ impl Examination<'_> {
             });
             if !is_installed {
                 let (name, version) = (&wanted.name, &wanted.version);
-                let install = format!("`{} plugin install resource {name} {version}`", self.invocation.name);
-                let advice = match servers.as_ref().is_some_and(|servers| servers.of_plugin(name, &wanted.server).is_some()) {
+                let install = format!(
+                    "`{} plugin install resource {name} {version}`",
+                    self.invocation.name
+                );
+                let advice = match servers
+                    .as_ref()
+                    .is_some_and(|servers| servers.of_plugin(name, &wanted.server).is_some())
+                {
                     true => install,
-                    false => format!("{install} with `--server URL` or `--file ARCHIVE`, or name its server in {OVERRIDES}"),
+                    false => format!(
+                        "{install} with `--server URL` or `--file ARCHIVE`, or name its server in {OVERRIDES}"
+                    ),
                 };
                 findings.push(Finding::warning(
                     "plugins",

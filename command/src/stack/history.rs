@@ -132,13 +132,18 @@ async fn config(
         Some(project) => project,
         None => session.project()?,
     };
-    let read = async |config: &Config| project.list_kept_config(named.name.stack(), config, show_secrets, None).await;
-    let documented = |entries: BTreeMap<ConfigKey, ConfigEntry>| -> Result<BTreeMap<String, ConfigEntryDocument>> {
-        let documents = entries
-            .iter()
-            .map(|(key, entry)| Ok((key.to_string(), document_of(entry)?)));
-        documents.collect()
+    let read = async |config: &Config| {
+        project
+            .list_kept_config(named.name.stack(), config, show_secrets, None)
+            .await
     };
+    let documented =
+        |entries: BTreeMap<ConfigKey, ConfigEntry>| -> Result<BTreeMap<String, ConfigEntryDocument>> {
+            let documents = entries
+                .iter()
+                .map(|(key, entry)| Ok((key.to_string(), document_of(entry)?)));
+            documents.collect()
+        };
     match read(&config).await {
         // Values of a former passphrase, of which the rest of the row is still worth reading.
         Err(error) if error.kind() == ErrorKind::Decrypt => {}
