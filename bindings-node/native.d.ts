@@ -511,6 +511,9 @@ export interface ProviderEntry {
 /** The names of provider methods: a provider's `methods` has bit N set when it has the Nth. */
 export declare function providerMethods(): Array<string>
 
+/** Writes a document to the project file of a folder. */
+export declare function replaceProject(folder: string, document: string): void
+
 /** Writes a document to the settings file of a stack. */
 export declare function replaceSettings(folder: string, stack: string, document: string): void
 
