@@ -116,13 +116,10 @@ impl Engine {
         let handle = runtime.handle(py)?.clone();
         let core = stackwright::runtime::Runtime::system(handle.clone());
         let start_thread = member("start_thread")?.unbind();
-        let threads: usize = member("provider_threads")?.extract()?;
         let providers = HostContext::read(py, settings, handle.clone())?;
         // Separate from the threads of providers: blocked provider methods never delay functions of the host.
-        let host = HostContext {
-            pool: Pool::new(threads, handle.clone(), start_thread),
-            ..providers.clone()
-        };
+        let pool = Pool::new(member("provider_threads")?.extract()?, handle.clone(), start_thread);
+        let host = HostContext { pool, ..providers.clone() };
         let document: EngineDocument = {
             let document = member("document")?;
             binding::read(document.extract()?, Language::Python, "an engine").or_raise(py)?

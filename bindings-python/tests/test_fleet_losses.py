@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import json
+import multiprocessing
+import os
 import pickle
+import signal
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +18,7 @@ from typing import Any
 
 import pytest
 import stackwright as sw
-from stackwright import fleet
+from stackwright import fleet, sync
 from stackwright.fleet import _engines, _executor, _worker
 from stackwright.fleet._engines import shared_engine
 from stackwright.fleet._ray import _RayFuture
@@ -450,7 +454,8 @@ async def test_the_report_of_a_set_whose_listener_raises_is_not_lost(
     for wait in (operation.wait, operation._succeed):
         with pytest.raises(LookupError, match="mine") as raised:
             await wait()
-        report = raised.value.fleet_result  # type: ignore[attr-defined]
+        report = raised.value.fleet_result
+        assert isinstance(report, fleet.FleetReport)
         assert report.outcome == "succeeded" and report.stacks["shop/a"].changes == {"create": 2}
         assert report.warnings == ("shop/a: on_event raised builtins.LookupError, and got no further event",)
 
@@ -526,3 +531,106 @@ async def test_no_further_stack_begins_while_repetitions_take_the_places(
 def test_the_names_of_unfinished_stacks_take_few_bytes() -> None:
     names = [f"shop/customer-{number}" for number in range(10_000)]
     assert len(_worker.packed(names)) < len("\n".join(names)) / 4
+
+
+class Ending:
+    """Ends the first calls of stacks with an exception that is none of a call, or with another answer."""
+
+    def __init__(self, inner: concurrent.futures.Executor, how: BaseException | None, count: int) -> None:
+        self.inner = inner
+        self.how = how
+        self.left = count
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> concurrent.futures.Future[Any]:
+        if function.__name__ != "run_stack" or self.left == 0:
+            return self.inner.submit(function, *arguments)
+        self.left -= 1
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        if self.how is None:
+            future.set_result(None)
+        else:
+            future.set_exception(self.how)
+        return future
+
+
+@on_loop
+async def test_a_call_that_ends_with_an_exit_an_interrupt_or_another_answer_is_a_loss(
+    threads: concurrent.futures.Executor, folder: Path, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_executor, "_RESUBMISSION_PAUSE", 0.01)
+    for number, how in enumerate((SystemExit(2), KeyboardInterrupt(), asyncio.CancelledError(), GeneratorExit(), None)):
+        stack = spec(f"s{number}", folder, store)
+        report = await ended(fleet.up_all(Ending(threads, how, 1), [stack]))
+        assert report.outcome == "succeeded" and report.stacks[stack.stack].attempts == 2
+        lost = await ended(fleet.up_all(Ending(threads, how, 4), [spec(f"t{number}", folder, store)]))
+        assert lost.unknown == (f"shop/t{number}",)
+
+
+@on_loop
+async def test_a_stack_none_of_whose_calls_answers_is_unknown_unless_it_is_held(
+    threads: concurrent.futures.Executor, folder: Path, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = Mute(threads, "run_stack")
+    report = await ended(fleet.up_all(silent, [spec("a", folder, store)], resubmit_after=0.05))
+    assert report.unknown == ("shop/a",) and len(silent.calls) == 4
+    assert "none of them has answered" in str(report.stacks["shop/a"].error)
+    # An operation that holds the stack may be one of the calls: it is waited for.
+    doubts = 0
+
+    async def holds(_spec: object) -> bool:
+        nonlocal doubts
+        doubts += 1
+        return doubts < 3
+
+    monkeypatch.setattr(_executor, "holds", holds)
+    report = await ended(fleet.up_all(silent, [spec("a", folder, store)], resubmit_after=0.05))
+    assert report.unknown == ("shop/a",) and doubts == 3
+
+
+def test_an_interrupt_of_the_workers_loses_no_stack(folder: Path, store: str) -> None:
+    (folder / "hold-a").touch()
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        operation = sync.start_up_all(pool, [spec("a", folder, store)])
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        held = folder / "held-a"
+        while not (held.exists() and held.read_text()):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        for _ in range(2):
+            os.kill(int(held.read_text()), signal.SIGINT)
+        (folder / "hold-a").unlink()
+        report = operation.wait()
+    assert report.outcome == "succeeded" and report.stacks["shop/a"].attempts == 1
+
+
+def leaving(event: fleet.FleetEvent) -> None:
+    raise SystemExit(3)
+
+
+@on_loop
+async def test_a_listener_that_exits_ends_neither_the_worker_nor_the_set(
+    threads: concurrent.futures.Executor, folder: Path, store: str
+) -> None:
+    for number, listener in enumerate(("event_sink", "on_event")):
+        operation = fleet.up_all(threads, [spec(f"s{number}", folder, store)], **{listener: leaving})  # type: ignore[arg-type]
+        with pytest.raises(sw.FailedError) as raised:
+            await ended(operation)
+        report = raised.value.fleet_result  # type: ignore[attr-defined]
+        assert report.stacks[f"shop/s{number}"].outcome == "succeeded" and "SystemExit" in str(report.warnings)
+
+
+@on_loop
+async def test_after_a_second_cancel_a_stack_is_unknown_and_a_call_with_resume_finishes_it(
+    threads: concurrent.futures.Executor, folder: Path, store: str, tmp_path: Path
+) -> None:
+    (folder / "hold-a").touch()
+    operation = fleet.up_all(threads, [spec("a", folder, store)])
+    await until((folder / "held-a").exists, "the Create")
+    operation.cancel()
+    operation.cancel()
+    report = await ended(operation)
+    assert report.unknown == ("shop/a",) and marks(tmp_path)
+    (folder / "hold-a").unlink()
+    # The former run may hold the stack until its call is abandoned: it is waited for, and the stack has not failed for that.
+    again = await ended(fleet.up_all(threads, [spec("a", folder, store)], resume=report))
+    assert again.outcome == "succeeded" and again.stacks["shop/a"].run_id != report.stacks["shop/a"].run_id

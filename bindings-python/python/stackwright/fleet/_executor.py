@@ -19,7 +19,7 @@ from ..operation import called, joined
 from ._report import FleetReport, StackReport
 from ._sets import FleetEvent, Verb
 from ._spec import StackSpec
-from ._worker import StackTask, TaskEnd, cancel_run, mark, packed, read_references, run_stack
+from ._worker import StackTask, TaskEnd, cancel_run, holds, is_held, mark, packed, read_references, run_stack
 
 __all__ = ["ExecutorOperation", "ExecutorOptions", "destroy_all", "preview_all", "refresh_all", "up_all"]
 
@@ -74,8 +74,9 @@ class ExecutorOptions(TypedDict, total=False):
     stack: it gets no further event of that one, and the operation raises an error at its end, as it does for ``on_event``."""
     resubmit_after: float | None
     """When a call that has not ended is submitted once more, in seconds: some executors lose calls without a notice, as Dask does while its
-    client reconnects. It waits where the first one still runs, and does not repeat what that has done. It takes one of the places of
-    ``max_stacks``, and a call that the executor states as running is not repeated. 600 when left out; three times at most."""
+    client reconnects. It waits where the first one still runs, and does not repeat what that has done. 600 when left out; three times at
+    most, and not while the executor states that the call runs. After that the stack is *unknown* once no operation holds it and no call of
+    the set has ended for as long."""
     resume: FleetReport | None
     """The report of a former call, which this one finishes: stacks that had succeeded are not run again, and those whose end was unknown
     keep the id of their run."""
@@ -89,6 +90,10 @@ class _Options(NamedTuple):
     on_event: OnFleetEvent | None
     event_sink: OnFleetEvent | None
     resubmit_after: float
+
+
+class _Foreign(Exception):
+    """What a call has ended with that is no exception of this process: its text holds nothing of the call."""
 
 
 class _Part:
@@ -147,6 +152,8 @@ class ExecutorOperation:
         self._cancellations = 0
         self._asked = asyncio.Event()
         self._markings: list[asyncio.Task[None]] = []
+        self._doubts: set[asyncio.Task[None]] = set()
+        self._last_end = time.monotonic()
         self._unfinished: tuple[list[int], bytes] = ([], packed(()))
         """The places of the unfinished stacks of the last submission, and their names."""
         self._began = time.monotonic()
@@ -222,6 +229,8 @@ class ExecutorOperation:
                 message.cancel()
         for timer in self._timers.values():
             timer.cancel()
+        for doubt in self._doubts:
+            doubt.cancel()
         self._account(order)
         if self._markings:
             await asyncio.gather(*self._markings)
@@ -282,8 +291,10 @@ class ExecutorOperation:
                 await asyncio.sleep(_RESUBMISSION_PAUSE * 2 ** (loss - 1))
             try:
                 call = self._call(read_references, specs, self._options.max_calls_per_plugin)
-                found: list[list[str] | str] = await asyncio.wait_for(call, self._options.resubmit_after)
-                return found
+                found = await asyncio.wait_for(call, self._options.resubmit_after)
+                if isinstance(found, list) and len(found) == len(parts):
+                    return found
+                failure = _Foreign(f"an answer of type {type(found).__name__}")
             except (Exception, asyncio.TimeoutError) as error:
                 failure = error
         return [f"the executor has lost the call: {_described(failure)}" for _ in parts]
@@ -298,7 +309,13 @@ class ExecutorOperation:
         except asyncio.CancelledError:
             future.cancel()
             raise
-        return future.result()
+        try:
+            return future.result()
+        except Exception:
+            raise
+        except BaseException as error:
+            # It is about the call, and not about this process.
+            raise _Foreign(_described(error)) from None
 
     def _take_turns(self, order: FleetOrder) -> None:
         # Repetitions take the places of stacks that have not begun.
@@ -352,12 +369,41 @@ class ExecutorOperation:
         is_running = getattr(future, "running", None)
         if is_running is not None and is_running():
             # It is not lost: the executor would notice.
-            self._timers[future] = self._loop.call_later(
-                self._options.resubmit_after, self._repeat_overdue, place, future, order
-            )
+            self._look_later(place, future, order)
         elif part.repetitions < RESUBMISSIONS:
             part.repetitions += 1
             self._submit(place, order)
+        else:
+            doubt = asyncio.ensure_future(self._doubt(place, future, order))
+            self._doubts.add(doubt)
+            doubt.add_done_callback(self._doubts.discard)
+
+    def _look_later(self, place: int, future: ExecutorFuture, order: FleetOrder) -> None:
+        self._timers[future] = self._loop.call_later(self._options.resubmit_after, self._repeat_overdue, place, future, order)
+
+    async def _doubt(self, place: int, future: ExecutorFuture, order: FleetOrder) -> None:
+        """Settles a stack as unknown all of whose calls are overdue, unless it is held, or the executor still ends other calls: then they wait
+        for a place."""
+        part = self._parts[place]
+        is_quiet = time.monotonic() - self._last_end >= self._options.resubmit_after
+        is_lost = is_quiet and not await self._is_held(part.spec)
+        if future not in part.calls or part.report is not None or self._cancellations:
+            return
+        if not is_lost:
+            self._look_later(place, future, order)
+            return
+        self._settle_unknown(order, place, "none of them has answered")
+        # The work waits for a message.
+        self._inbox.put_nowait((place, UnavailableError("")))
+
+    async def _is_held(self, spec: StackSpec) -> bool:
+        """Returns whether an operation holds the lock of a stack, as this process sees it or, without access to the store, a worker."""
+        for attempt in (lambda: holds(spec), lambda: self._call(is_held, spec)):
+            try:
+                return bool(await asyncio.wait_for(attempt(), _MARK_SECONDS))
+            except (Exception, asyncio.TimeoutError):
+                continue
+        return False
 
     def _later(self, function: Callable[..., object], *arguments: object) -> None:
         """Calls a function on the event loop, from any thread."""
@@ -368,6 +414,7 @@ class ExecutorOperation:
 
     async def _receive(self, order: FleetOrder, place: int, message: ExecutorFuture | BaseException) -> None:
         part = self._parts[place]
+        self._last_end = time.monotonic()
         if not isinstance(message, BaseException) and (timer := self._timers.pop(message, None)) is not None:
             timer.cancel()
         if part.report is not None:
@@ -380,7 +427,9 @@ class ExecutorOperation:
             if isinstance(message, BaseException):
                 raise message
             end: TaskEnd = message.result()
-        except Exception as error:
+            if not isinstance(end, TaskEnd):
+                raise _Foreign(f"an answer of type {type(end).__name__}")
+        except BaseException as error:  # An interrupt or an exit of the call is none of this process.
             if not isinstance(message, BaseException):
                 part.is_unaccounted = True
             if not part.calls:
@@ -432,8 +481,10 @@ class ExecutorOperation:
         if self._options.on_event is not None and self._raised is None:
             try:
                 await called(self._options.on_event, event)
-            except Exception as error:
-                self._raised = error
+            except (Exception, SystemExit, GeneratorExit) as error:
+                # An exit would end the loop, with all that runs on it.
+                raised = f"on_event raised {_described(error)}"
+                self._raised = error if isinstance(error, Exception) else FailedError(raised)
                 self._warnings.append(f"{event.stack}: on_event raised {_described(error)}, and got no further event")
 
     def _lost(self, order: FleetOrder, place: int, error: BaseException) -> None:
@@ -558,6 +609,8 @@ def _changed(report: StackReport, **members: Any) -> StackReport:
 
 def _described(error: BaseException | None) -> str:
     """Returns the class of an error of an executor. Its text may hold what the call was about."""
+    if isinstance(error, _Foreign):
+        return str(error)
     return f"{type(error).__module__}.{type(error).__qualname__}"
 
 
@@ -580,10 +633,11 @@ def _resumed(parts: Sequence[_Part], verb: Verb, former: FleetReport | None) -> 
             continue
         if report.outcome == "succeeded":
             finished[part.spec.stack] = report
-        elif report.outcome == "unknown" and former.outcome != "canceled":
-            # The mark of a cancelled set would end it again.
-            part.run_id = report.run_id
+        elif report.outcome == "unknown":
             part.is_unaccounted = True
+            # The mark of a cancelled set would end its run again: that one may still hold the stack, and is waited for.
+            if former.outcome != "canceled":
+                part.run_id = report.run_id
     return finished
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from .. import events as _events
 from .._bridge import answer
-from .._results import Diagnostic
+from .._results import Diagnostic, StackSummary
 from ..engine import Engine
 from ..errors import FailedError, InternalError, InvalidInputError, StackwrightError
 from ..operation import called
@@ -74,11 +74,17 @@ def worker_name() -> str:
 
 
 def run_stack(task: StackTask) -> TaskEnd:
-    """Runs one stack, in a worker. What fails, fails in the report: an exception of this function is none of the stack. An interrupt, as Ray
-    sends one to a task that it cancels, does not end the wait: the operation goes on, and its worker is not free."""
-    from ..sync import _background, _uninterrupted
+    """Runs one stack, in a worker. What fails, fails in the report: an exception of this function is none of the stack. An interrupt, as a
+    terminal sends one to all processes and Ray to a task that it cancels, does not end the wait: the operation goes on, and its worker is
+    not free."""
+    from ..sync import _background
 
-    return _uninterrupted(_background.submit(_run(task)), lambda: None)
+    ended = _background.submit(_run(task))
+    while True:
+        try:
+            return ended.result()
+        except KeyboardInterrupt:
+            continue
 
 
 def read_references(specs: Sequence[StackSpec], max_calls_per_plugin: int) -> list[list[str] | str]:
@@ -94,6 +100,21 @@ def cancel_run(spec: StackSpec, run_id: str, requests: int | None) -> None:
     from ..sync import _background
 
     _background.run(mark(spec, run_id, requests))
+
+
+def is_held(spec: StackSpec) -> bool:
+    """Returns whether an operation holds the lock of a stack."""
+    from ..sync import _background
+
+    return _background.run(holds(spec))
+
+
+async def holds(spec: StackSpec) -> bool:
+    """Does the work of :func:`is_held` in this loop."""
+    parts = spec.stack.split("/")
+    async with _engine_for(spec, 0) as (engine, _, _):
+        stacks: list[StackSummary] = await _guarded("listing the stacks", lambda: engine.stacks(parts[-2]))
+        return any(found.lock is not None for found in stacks if found.name.split("/")[-2:] == parts[-2:])
 
 
 async def mark(spec: StackSpec, run_id: str, requests: int | None) -> None:
@@ -126,7 +147,7 @@ async def _run(task: StackTask) -> TaskEnd:
         return await _run_opened(task)
     except StackwrightError as error:
         return _failed(task, error)
-    except Exception as error:
+    except BaseException as error:  # One that leaves the loop would end it, with all that the worker runs.
         return _failed(task, InternalError(_text_of(error, "running the stack")))
 
 
@@ -151,7 +172,7 @@ async def _run_opened(task: StackTask) -> TaskEnd:
                     elif warning is None:
                         try:
                             await called(task.event_sink, FleetEvent(stack=spec.stack, event=_events.parse(line, internal)))
-                        except Exception as error:
+                        except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as error:
                             # The operation goes on, and the stack has what it comes to.
                             warning = _text_of(error, "the event sink") + ", and got no further event"
         result = await operation.wait()
