@@ -454,8 +454,7 @@ async def test_the_report_of_a_set_whose_listener_raises_is_not_lost(
     for wait in (operation.wait, operation._succeed):
         with pytest.raises(LookupError, match="mine") as raised:
             await wait()
-        report = raised.value.fleet_result
-        assert isinstance(report, fleet.FleetReport)
+        report = raised.value.fleet_result  # type: ignore[attr-defined]
         assert report.outcome == "succeeded" and report.stacks["shop/a"].changes == {"create": 2}
         assert report.warnings == ("shop/a: on_event raised builtins.LookupError, and got no further event",)
 
@@ -615,7 +614,8 @@ async def test_a_listener_that_exits_ends_neither_the_worker_nor_the_set(
         operation = fleet.up_all(threads, [spec(f"s{number}", folder, store)], **{listener: leaving})  # type: ignore[arg-type]
         with pytest.raises(sw.FailedError) as raised:
             await ended(operation)
-        report = raised.value.fleet_result  # type: ignore[attr-defined]
+        report = raised.value.fleet_result
+        assert isinstance(report, fleet.FleetReport)
         assert report.stacks[f"shop/s{number}"].outcome == "succeeded" and "SystemExit" in str(report.warnings)
 
 
