@@ -101,6 +101,32 @@ fn simulated(
     Ok(builder.simulation(simulation))
 }
 
+/// Adds the functions of the host that the settings have.
+fn with_callbacks<'py>(
+    mut builder: EngineBuilder,
+    member: &impl Fn(&str) -> PyResult<Bound<'py, PyAny>>,
+    host: &HostContext,
+    providers: &HostContext,
+) -> PyResult<EngineBuilder> {
+    if let Some(resolver) = given(member("resolver")?) {
+        let resolver = PythonResolver::read(&resolver, host, providers.clone())?;
+        builder = builder.resolver(Arc::new(resolver));
+    }
+    if let Some(installer) = given(member("installer")?) {
+        builder = builder.installer(Arc::new(PythonInstaller::read(&installer, host)?));
+    }
+    if let Some(stacks) = given(member("stack_reader")?) {
+        builder = builder.stacks(Arc::new(PythonStacks::read(&stacks, host)?));
+    }
+    if let Some(fetch) = given(member("fetch")?) {
+        builder = builder.fetch(Arc::new(PythonFetch::read(&fetch, host)?));
+    }
+    if let Some(autonamer) = given(member("autonamer")?) {
+        builder = builder.autonamer(Arc::new(PythonAutonamer::read(&autonamer, host)?));
+    }
+    Ok(builder)
+}
+
 #[pymethods]
 impl Engine {
     /// Creates an engine; `stackwright.engine` makes `settings`.
@@ -118,8 +144,15 @@ impl Engine {
         let start_thread = member("start_thread")?.unbind();
         let providers = HostContext::read(py, settings, handle.clone())?;
         // Separate from the threads of providers: blocked provider methods never delay functions of the host.
-        let pool = Pool::new(member("provider_threads")?.extract()?, handle.clone(), start_thread);
-        let host = HostContext { pool, ..providers.clone() };
+        let pool = Pool::new(
+            member("provider_threads")?.extract()?,
+            handle.clone(),
+            start_thread,
+        );
+        let host = HostContext {
+            pool,
+            ..providers.clone()
+        };
         let document: EngineDocument = {
             let document = member("document")?;
             binding::read(document.extract()?, Language::Python, "an engine").or_raise(py)?
@@ -162,23 +195,9 @@ impl Engine {
             let provider = PythonProvider::read(&description, &providers)?;
             builder = builder.provider(package.extract::<String>()?, Arc::new(provider));
         }
-        if let Some(resolver) = given(member("resolver")?) {
-            let resolver = PythonResolver::read(&resolver, &host, providers.clone())?;
-            builder = builder.resolver(Arc::new(resolver));
-        }
-        if let Some(installer) = given(member("installer")?) {
-            builder = builder.installer(Arc::new(PythonInstaller::read(&installer, &host)?));
-        }
-        if let Some(stacks) = given(member("stack_reader")?) {
-            builder = builder.stacks(Arc::new(PythonStacks::read(&stacks, &host)?));
-        }
-        if let Some(fetch) = given(member("fetch")?) {
-            builder = builder.fetch(Arc::new(PythonFetch::read(&fetch, &host)?));
-        }
-        if let Some(autonamer) = given(member("autonamer")?) {
-            builder = builder.autonamer(Arc::new(PythonAutonamer::read(&autonamer, &host)?));
-        }
-        let engine = builder.build().or_raise(py)?;
+        let engine = with_callbacks(builder, &member, &host, &providers)?
+            .build()
+            .or_raise(py)?;
         Ok(Self {
             engine,
             runtime,
