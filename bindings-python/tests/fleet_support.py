@@ -209,3 +209,12 @@ def refused_while(spec: fleet.StackSpec) -> fleet.WorkerSetup:
     if (Path(spec.config["folder"]) / "refuse").exists():
         raise ValueError(f"the token {SECRET} was refused")
     return setup(spec)
+
+
+async def making_first(ctx: sw.Context) -> None:
+    """Makes two things before it reads another stack."""
+    first = ctx.resource(THING, "first", {"stack": ctx.stack})
+    second = ctx.resource(THING, "second", {"stack": ctx.stack, "first": first.id})
+    await second.id
+    reference = ctx.read("pulumi:pulumi:StackReference", "shop-a", "shop/a", {"name": "shop/a"})
+    await reference["outputs"]["depth"]

@@ -634,3 +634,28 @@ async def test_after_a_second_cancel_a_stack_is_unknown_and_a_call_with_resume_f
     # The former run may hold the stack until its call is abandoned: it is waited for, and the stack has not failed for that.
     again = await ended(fleet.up_all(threads, [spec("a", folder, store)], resume=report))
     assert again.outcome == "succeeded" and again.stacks["shop/a"].run_id != report.stacks["shop/a"].run_id
+
+
+@on_loop
+async def test_what_a_run_did_before_it_read_an_unfinished_stack_is_reported(
+    threads: concurrent.futures.Executor, folder: Path, store: str
+) -> None:
+    reader = spec("b", folder, store, program="fleet_support:making_first")
+    (folder / "hold-a").touch()
+    (folder / "fail-a").touch()
+    operation = fleet.up_all(threads, [reader, spec("a", folder, store)], max_stacks=1)
+    await until(lambda: made(folder)["b"], "what the reader makes first")
+    await until((folder / "held-a").exists, "the stack that is read")
+    (folder / "hold-a").unlink()
+    report = await ended(operation)
+    own = report.stacks["shop/b"]
+    # It has begun, and left resources: it is none of the stacks that did not begin.
+    assert own.outcome == "failed" and own.attempts == 1 and own.changes["create"] == made(folder)["b"] + 1
+    (folder / "fail-a").unlink()
+    (folder / "things").rename(folder / "former")
+    (folder / "things").mkdir()
+    again = spec("c", folder, store, program="fleet_support:making_first")
+    fresh = await ended(fleet.up_all(threads, [again, spec("a", folder, store)], max_stacks=1))
+    own = fresh.stacks["shop/c"]
+    assert fresh.outcome == "succeeded" and own.attempts == 2
+    assert own.changes == {"create": 3} and [step.op for step in own.steps].count("create") == 3

@@ -11,6 +11,7 @@ import argparse
 import logging
 import sys
 
+import dask
 from dask.distributed import Client, LocalCluster
 from stackwright import fleet, sync
 
@@ -21,6 +22,8 @@ def connected(scheduler: str | None) -> Client:
     """Connects to a cluster; starts one on this machine where there is none."""
     if scheduler is not None:
         return Client(scheduler)
+    # What repeats lost calls is the set, which counts them.
+    dask.config.set({"distributed.scheduler.allowed-failures": 0})
     cluster = LocalCluster(
         n_workers=3, threads_per_worker=4, host="127.0.0.1", dashboard_address=None, silence_logs=logging.ERROR
     )

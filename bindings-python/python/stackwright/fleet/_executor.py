@@ -92,6 +92,10 @@ class _Options(NamedTuple):
     resubmit_after: float
 
 
+_CONTINUED: Final = ("create", "update", "delete")
+"""The steps of a former run that count although a later run finds their resources unchanged."""
+
+
 class _Foreign(Exception):
     """What a call has ended with that is no exception of this process: its text holds nothing of the call."""
 
@@ -115,6 +119,8 @@ class _Part:
         """Whether it is submitted again after a pause."""
         self.is_unaccounted = False
         """Whether a call of it was lost that may still run, or is still to begin, and would not find the record of its run."""
+        self.former: StackReport | None = None
+        """What its former runs came to, which have read an unfinished stack."""
         self.report: StackReport | None = None
 
     @property
@@ -325,7 +331,10 @@ class ExecutorOperation:
                 break
             place, skipped = turn
             part = self._parts[place]
-            if skipped is not None:
+            if skipped is not None and part.former is not None:
+                # It has begun before, and read a stack that has not succeeded since.
+                part.report = _changed(part.former, attempts=part.attempts)
+            elif skipped is not None:
                 part.report = StackReport(stack=part.spec.stack, outcome="skipped", error=skipped)
             elif part.spec.stack in self._finished:
                 part.report = self._finished[part.spec.stack]
@@ -451,6 +460,7 @@ class ExecutorOperation:
                 report = _changed(report, error=refusal)
             else:
                 self._forget_calls(part, end.is_settled)
+                part.former = _continued(part.former, report)
                 part.reads += 1
                 part.losses = part.repetitions = 0
                 part.is_resubmitted = False
@@ -464,7 +474,7 @@ class ExecutorOperation:
                 self._lost(order, place, report.error)
             return
         self._forget_calls(part, end.is_settled)
-        part.report = _changed(report, attempts=part.attempts)
+        part.report = _changed(_continued(part.former, report), attempts=part.attempts)
         order.ended(place, _parts_of(report.error))
 
     def _forget_calls(self, part: _Part, is_settled: bool) -> None:
@@ -605,6 +615,26 @@ def _changed(report: StackReport, **members: Any) -> StackReport:
     from dataclasses import replace
 
     return replace(report, **members)
+
+
+def _continued(former: StackReport | None, report: StackReport) -> StackReport:
+    """Returns the report of a run with what a former one, which it has continued, did: a resource that the former one has created is no
+    unchanged one."""
+    if former is None or report.is_recorded:
+        return report
+    done = {step.urn: step for step in former.steps if step.op in _CONTINUED and step.error is None}
+    for step in report.steps:
+        if step.op != "same":
+            done.pop(step.urn, None)
+    steps = [*done.values(), *(step for step in report.steps if step.urn not in done)]
+    changes = dict(report.changes)
+    for earlier in done.values():
+        changes[earlier.op] = changes.get(earlier.op, 0) + 1
+        if earlier.op != "delete":
+            # The last run has found it unchanged.
+            changes["same"] = changes.get("same", 0) - 1
+    counted = {op: count for op, count in changes.items() if count > 0}
+    return _changed(report, steps=tuple(steps), changes=counted, duration=former.duration + report.duration)
 
 
 def _described(error: BaseException | None) -> str:
