@@ -659,3 +659,44 @@ async def test_what_a_run_did_before_it_read_an_unfinished_stack_is_reported(
     own = fresh.stacks["shop/c"]
     assert fresh.outcome == "succeeded" and own.attempts == 2
     assert own.changes == {"create": 3} and [step.op for step in own.steps].count("create") == 3
+
+
+class Repeating:
+    """Begins a call again in a thread when its process dies, without a notice, as clusters do."""
+
+    def __init__(self, pool: concurrent.futures.Executor, threads: concurrent.futures.Executor) -> None:
+        self.pool = pool
+        self.threads = threads
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> concurrent.futures.Future[Any]:
+        if function.__name__ != "run_stack":
+            return self.threads.submit(function, *arguments)
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+        def run() -> None:
+            try:
+                future.set_result(self.pool.submit(function, *arguments).result())
+            except concurrent.futures.BrokenExecutor:
+                future.set_result(function(*arguments))
+
+        self.threads.submit(run)
+        return future
+
+
+@on_loop
+async def test_a_cancelled_stack_whose_worker_died_names_what_that_has_left(
+    threads: concurrent.futures.Executor, folder: Path, store: str, tmp_path: Path
+) -> None:
+    (folder / "hold-a").touch()
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        operation = fleet.up_all(Repeating(pool, threads), [spec("a", folder, store)])
+        held = folder / "held-a"
+        process = await until(lambda: held.exists() and held.read_text(), "the Create")
+        operation.cancel()
+        await until(lambda: marks(tmp_path), "the mark")
+        os.kill(int(process), signal.SIGKILL)
+        report = await ended(operation)
+    (folder / "hold-a").unlink()
+    own = report.stacks["shop/a"]
+    assert own.outcome == "canceled" and own.changes == {}
+    assert any("left pending operations" in found.message and "shop:index:Thing::thing" in found.message for found in own.diagnostics)

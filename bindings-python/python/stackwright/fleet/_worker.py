@@ -177,7 +177,8 @@ async def _run_opened(task: StackTask) -> TaskEnd:
                             warning = _text_of(error, "the event sink") + ", and got no further event"
         result = await operation.wait()
         is_settled = await _is_settled(task, stack, result)
-    return TaskEnd(_report(task, result, warning), tuple(result.unfinished_reads), tuple(events), is_settled, warning)
+        warnings = [text for text in (warning, await _left_by_interruption(task, stack, result)) if text is not None]
+    return TaskEnd(_report(task, result, warnings), tuple(result.unfinished_reads), tuple(events), is_settled, warning)
 
 
 async def _is_settled(task: StackTask, stack: Stack, result: Result) -> bool:
@@ -190,11 +191,24 @@ async def _is_settled(task: StackTask, stack: Stack, result: Result) -> bool:
     return any((record.get("environment") or {}).get("stackwright.runId") == task.run_id for record in records)
 
 
-def _report(task: StackTask, result: Result, warning: str | None) -> StackReport:
+async def _left_by_interruption(task: StackTask, stack: Stack, result: Result) -> str | None:
+    """Returns what an interrupted call of a cancelled run has left: clusters begin a call again whose worker has died, and a cancelled run
+    does not begin again."""
+    if task.verb == "preview" or result.outcome != "canceled" or result.steps:
+        return None
+    try:
+        pending = await stack.pending()
+    except Exception:
+        return None
+    named = ", ".join(f"{operation.kind} of {operation.urn}" for operation in pending)
+    return f"an interrupted run has left pending operations, which the next one reports: {named}" if pending else None
+
+
+def _report(task: StackTask, result: Result, texts: Sequence[str]) -> StackReport:
     steps = tuple(_without_cause(step) for step in result.steps)
     if isinstance(result.error, StackwrightError):
         result.error.result = None
-    warnings = () if warning is None else (_warning(warning),)
+    warnings = (_warning(text) for text in texts)
     return StackReport(
         stack=task.spec.stack,
         outcome=result.outcome,
