@@ -121,7 +121,12 @@ def test_settings_that_are_read_and_saved_keep_values_environments_and_comments(
     settings.config["shop:size"] = "8"
     workspace.save_stack_settings("dev", settings)
     assert file.read_text() == text.replace("shop:size: 4", 'shop:size: "8"')
-    # Settings for another stack have the entries of the file that they are from.
+    # What another writer has changed meanwhile, and the type does not have, stays.
+    file.write_text(file.read_text().replace("shared/base", "shared/newer"))
+    workspace.save_stack_settings("dev", settings)
+    assert "shared/newer" in file.read_text() and "shared/base" not in file.read_text()
+    file.write_text(file.read_text().replace("shared/newer", "shared/base"))
+    # Settings for a new stack have the entries of the file that they are from.
     workspace.save_stack_settings("live", settings)
     copied = (Path(workspace.work_dir) / "Pulumi.live.yaml").read_text()
     assert "shared/base" in copied and "team: payments" in copied and "owner: ops" in copied

@@ -75,9 +75,10 @@ class LocalWorkspace(upstream.LocalWorkspace):
 
     def save_stack_settings(self, stack_name: str, settings: upstream.StackSettings) -> None:
         """Writes the settings of a stack, as a whole or not at all. Entries of the file that the type does not have, such as ``environment``,
-        stay; so do comments, and those entries of the file that the settings are from."""
-        written: dict[str, Any] = settings._serialize()  # type: ignore[no-untyped-call]
-        document = {**getattr(settings, _REST, {}), **written}
+        stay as they are in it; so do comments. A new file gets those of the file that the settings are from."""
+        document: dict[str, Any] = settings._serialize()  # type: ignore[no-untyped-call]
+        if settings_document(self.work_dir, stack_name) is None:
+            document = {**getattr(settings, _REST, {}), **document}
         replace_settings(self.work_dir, stack_name, json.dumps(document))
 
     def stack_outputs(self, stack_name: str) -> upstream.OutputMap:
