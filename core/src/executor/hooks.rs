@@ -48,7 +48,7 @@ const fn completion(op: StepOp) -> Option<HookMoment> {
 }
 
 /// Returns whether hooks run around a step, or after a deletion that is recorded with it.
-pub(super) fn has_hooks(step: &Step) -> bool {
+pub(crate) fn has_hooks(step: &Step) -> bool {
     let is_hooked = |step: &Step| {
         let subject = step.subject().filter(|_| moments(step.op).is_some());
         subject.is_some_and(|state| !state.options.resource_hooks.is_empty())

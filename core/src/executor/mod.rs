@@ -38,6 +38,7 @@ use crate::{
 
 pub(crate) use activity::Activity;
 pub(crate) use control::{AbandonedCall, Control, Failure};
+pub(crate) use hooks::has_hooks;
 pub(crate) use outcome::{StepFailure, StepOutcome};
 pub use plugin_limits::PluginLimits;
 pub(crate) use schedule::{run_cascades, run_in_order};

@@ -219,7 +219,7 @@ impl Reporter {
     }
 
     /// Reports that the deletions which would have been recorded with a step have removed nothing, because it did not.
-    pub(super) fn report_kept(&self, step: &Step) {
+    pub(crate) fn report_kept(&self, step: &Step) {
         for deletion in &step.cascaded {
             self.emit_failed(deletion, OperationStatus::Ok);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::{
-    executor::{Executor, Step, StepDetail, StepFailure},
+    executor::{Executor, Step, StepDetail, StepFailure, has_hooks},
     generator::{
         Reservation, RunEnded,
         context::Context,
@@ -75,27 +75,58 @@ struct OrderedDeletions<'a> {
     replacements: &'a Replacements,
 }
 
+/// The deletions that are recorded with that of their host, by index.
+#[derive(Default)]
+struct Cascade {
+    /// Those that have run.
+    run: Vec<(usize, Step)>,
+    /// Those that run directly before their host.
+    waiting: Vec<(usize, Step)>,
+}
+
 impl OrderedDeletions<'_> {
     /// Runs the deletions, each after those of its dependents. A dependent is released when its own deletion has ended;
     /// a cascaded one, when its host has been deleted.
+    ///
+    /// A cascaded deletion runs directly before its host, so that the order of the records does not decide whether it is
+    /// announced when another deletion fails. One with hooks runs at its own place: they may need its dependencies.
     async fn run(&mut self, executor: &Executor) -> Result<(), StepFailure> {
-        let mut deleted_with: Vec<Vec<(usize, Step)>> = vec![Vec::new(); self.steps.len()];
+        let mut cascades: Vec<Cascade> = (0..self.steps.len()).map(|_| Cascade::default()).collect();
         while let Some(step) = self.steps.pop() {
             let place = self.steps.len();
-            let (places, steps): (Vec<_>, Vec<_>) =
-                std::mem::take(&mut deleted_with[place]).into_iter().unzip();
             let Some(mut step) = step else {
                 continue;
             };
+            let host = self.hosts[place];
+            if let Some(host) = host
+                && !has_hooks(&step)
+            {
+                cascades[host].waiting.push((place, step));
+                continue;
+            }
+            let Cascade { mut run, waiting } = std::mem::take(&mut cascades[place]);
+            let mut result = Ok(());
+            for (place, mut step) in waiting {
+                result = executor.run_step(&mut step).await.map(drop);
+                if result.is_err() {
+                    break;
+                }
+                run.push((place, step));
+            }
+            let (places, steps): (Vec<_>, Vec<_>) = run.into_iter().unzip();
             step.cascaded = steps.into();
-            if let Err(failure) = executor.run_step(&mut step).await {
-                for (_, kept) in deleted_with.iter().flatten() {
+            match result {
+                Ok(()) => result = executor.run_step(&mut step).await.map(drop),
+                Err(_) => executor.reporter().report_kept(&step),
+            }
+            if let Err(failure) = result {
+                for (_, kept) in cascades.iter().flat_map(|cascade| &cascade.run) {
                     executor.reporter().report_given_up(kept);
                 }
                 return Err(failure);
             }
-            match self.hosts[place] {
-                Some(host) => deleted_with[host].push((place, step)),
+            match host {
+                Some(host) => cascades[host].run.push((place, step)),
                 None => places
                     .into_iter()
                     .chain([place])
