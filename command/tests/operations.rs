@@ -9,23 +9,31 @@ use std::{
     os::unix::fs::PermissionsExt as _,
     path::Path,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use shop::Shop;
 use stackwright::{
+    Engine,
     monitor::Registration,
     program::{self, Program, ProgramContext},
     property::PropertyValue,
+    runtime::Runtime,
+    secrets::PassphraseProvider,
+    store::MemoryStore,
 };
 use stackwright_command::{Ask, Cancellation, Command, Terminal, display::ScreenSize};
 use stackwright_proto::pulumirpc::{
     EventRequest,
     events_server::{Events, EventsServer},
 };
-use stackwright_testkit::wait::Within as _;
+use stackwright_testkit::{clock::SkippingClock, wait::Within as _};
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status, Streaming, transport::Server};
+
+/// The time between two heartbeats.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 
 fn command() -> Command {
     Command::new(tokio::runtime::Handle::current())
@@ -442,4 +450,57 @@ async fn a_terminal_shows_a_tree_and_colours() {
             .contains("\u{1b}[32m +  shop:index:Site site create \u{1b}[0m\n"),
         "{always:?}"
     );
+}
+
+/// A program that ends once it is released, with a component that begins before.
+fn waiting(released: Arc<tokio::sync::Notify>) -> Arc<dyn Program> {
+    program::from_fn(move |context: ProgramContext| {
+        let released = Arc::clone(&released);
+        async move {
+            let site =
+                Registration::from_json(br#"{"type": "shop:index:Site", "name": "site", "custom": false}"#)?;
+            context.monitor.register(site).await?;
+            released.notified().within("the release of the program").await;
+            Ok(())
+        }
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operation_that_takes_its_time_shows_that_it_is_running() {
+    let handle = tokio::runtime::Handle::current();
+    let mut runtime = Runtime::system(handle.clone());
+    runtime.clock = Arc::new(SkippingClock(|duration| duration == HEARTBEAT_INTERVAL));
+    let store = Arc::new(MemoryStore::new(runtime.clone()));
+    let engine = Engine::builder(handle.clone())
+        .runtime(runtime.clone())
+        .store(store)
+        .secrets(Arc::new(PassphraseProvider::new("correct horse", runtime)))
+        .build()
+        .unwrap();
+    let shop = Shop::new(Command::with_engine(handle, engine)).await;
+    for (line, heartbeats) in [
+        ("preview --client=host", "\n@ previewing update......"),
+        ("up --yes --skip-preview --client=host", "\n@ updating......"),
+    ] {
+        let released = Arc::new(tokio::sync::Notify::new());
+        let (mut invocation, [stdout, _]) = shop.invocation(line, Some(waiting(Arc::clone(&released))));
+        let (write, written) = (Arc::clone(&invocation.stdout), Arc::clone(&stdout));
+        invocation.stdout = Arc::new(move |text| {
+            write(text);
+            if written.lock().unwrap().contains(heartbeats) {
+                released.notify_one();
+            }
+        });
+        assert_eq!(shop.command.run(invocation).within(line).await, 0);
+        let text = stdout.lock().unwrap().clone();
+        let (_, rest) = text.split_once(heartbeats).unwrap();
+        let rest = rest.trim_start_matches('.');
+        assert!(
+            rest.starts_with('\n') && text.contains("\nResources:\n"),
+            "{text}"
+        );
+    }
+    let quiet = shop.run("refresh --yes --suppress-progress", None).await;
+    assert!(!quiet.stdout.contains('@'), "{}", quiet.stdout);
 }

@@ -23,6 +23,8 @@ pub struct Lines {
     shown: Shown,
     paint: Paint,
     began: bool,
+    /// Whether the last line is one of heartbeats, to which the next one is added.
+    is_beating: bool,
     times: BTreeMap<Urn, Timestamp>,
     ending: Ending,
 }
@@ -36,6 +38,7 @@ impl Lines {
             shown: Shown::default(),
             paint: Paint::PLAIN,
             began: false,
+            is_beating: false,
             times: BTreeMap::new(),
             ending: Ending::default(),
         }
@@ -53,8 +56,33 @@ impl Lines {
         Self { paint, ..self }
     }
 
+    /// Returns whether the lines have heartbeats: those without progress have none.
+    pub(crate) const fn has_heartbeats(&self) -> bool {
+        self.shown.progress
+    }
+
+    /// Returns the text that shows that the operation is still running: a line that grows with each heartbeat until something else
+    /// is shown. There is none before the headline.
+    pub(crate) fn heartbeat(&mut self) -> String {
+        if !self.began {
+            return String::new();
+        }
+        match std::mem::replace(&mut self.is_beating, true) {
+            true => ".".to_owned(),
+            false => format!("@ {}....", self.title.verb.to_lowercase()),
+        }
+    }
+
     /// Returns the text that an event adds: whole lines, or nothing. Secrets are masked.
     pub fn event(&mut self, event: &EngineEvent, json: &EventJson) -> String {
+        let text = self.added(event, json);
+        if !text.is_empty() && std::mem::take(&mut self.is_beating) {
+            return format!("\n{text}");
+        }
+        text
+    }
+
+    fn added(&mut self, event: &EngineEvent, json: &EventJson) -> String {
         let mut text = String::new();
         match &event.payload {
             EventPayload::Cancel => return self.ending.messages(self.paint),

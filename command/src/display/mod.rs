@@ -85,6 +85,8 @@ impl Default for Shown {
 pub struct Title {
     /// The first line: `Previewing update (dev):`.
     headline: String,
+    /// Its begin, which names the operation: `Previewing update`.
+    verb: &'static str,
     /// The URN of the stack, which messages without a resource are about.
     root: Urn,
 }
@@ -105,6 +107,7 @@ impl Title {
         };
         Self {
             headline: format!("{verb} ({}):", stack.stack()),
+            verb,
             root: Urn::root_stack(stack.stack(), stack.project()),
         }
     }

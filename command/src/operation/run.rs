@@ -1,6 +1,6 @@
 //! One operation: its events go to the log and to the display, and its result becomes the outcome of the command.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use stackwright::{
     Stack,
@@ -23,9 +23,6 @@ use crate::{
     running::{Place, Running},
     text,
 };
-
-/// The time between two drawings of a tree.
-const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The variable that replaces the digest of previews by lines.
 const STREAMING_PREVIEW: &str = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW";
@@ -191,7 +188,8 @@ impl Runner<'_> {
         let json = events.json(false);
         self.json = Some(json.clone());
         let clock = Arc::clone(&self.clock);
-        let mut frame = clock.wait(FRAME_INTERVAL);
+        let interval = display.interval();
+        let mut frame = clock.wait(interval.unwrap_or_default());
         let mut cancellations = self.invocation.cancellation.watch();
         let mut delivered = 0;
         let mut has_errors = false;
@@ -205,9 +203,9 @@ impl Runner<'_> {
             let event = tokio::select! {
                 event = events.next() => event,
                 Ok(()) = cancellations.changed() => continue,
-                () = &mut frame, if display.is_live() => {
+                () = &mut frame, if interval.is_some() => {
                     display.draw(self.invocation);
-                    frame = clock.wait(FRAME_INTERVAL);
+                    frame = clock.wait(interval.unwrap_or_default());
                     continue;
                 }
             };

@@ -170,6 +170,9 @@ async fn config(
 
 /// Parses the configuration of a record, which has the form of stack files.
 fn parsed(named: &NamedStack, recorded: &Value) -> Result<Config> {
+    if recorded.is_null() {
+        return Ok(Config::new());
+    }
     let file = json!({ "config": recorded }).to_string();
     let file = StackFile::parse_as(&file, Format::Json, Some(named.name.project()))?;
     Ok(file.config)
@@ -178,10 +181,17 @@ fn parsed(named: &NamedStack, recorded: &Value) -> Result<Config> {
 /// Returns the configuration of the newest record; `None` for a stack without history.
 pub(crate) async fn newest_config(session: &Session<'_>, named: &NamedStack) -> Result<Option<Config>> {
     let stack = session.stack(named).await?;
-    match stack.history_page(Some(1), 1).await?.pop() {
-        Some(record) => parsed(named, &read(record)?.config).map(Some),
-        None => Ok(None),
+    for page in 1.. {
+        let Some(record) = stack.history_page(Some(1), page).await?.pop() else {
+            break;
+        };
+        let record = read(record)?;
+        // The record of an interrupted operation has none.
+        if record.result != IN_PROGRESS {
+            return parsed(named, &record.config).map(Some);
+        }
     }
+    Ok(None)
 }
 
 /// Prints a row for readers, with the time of its begin and its seconds.

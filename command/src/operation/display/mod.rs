@@ -4,6 +4,8 @@ mod digest;
 mod live;
 mod outcome;
 
+use std::time::Duration;
+
 use stackwright::{
     event::{EngineEvent, EventJson},
     operation::OperationResult,
@@ -14,6 +16,12 @@ use crate::{display, failure::Result, invocation::Invocation};
 pub(super) use digest::Digest;
 pub(super) use live::Live;
 pub(super) use outcome::Outcome;
+
+/// The time between two drawings of a tree.
+const FRAME_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The time between two heartbeats, as in the reference engine.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The steps that documents list beside those that change something.
 #[derive(Clone, Copy, Default)]
@@ -51,15 +59,21 @@ impl Display {
         }
     }
 
-    /// Returns whether time changes what is shown.
-    pub(super) const fn is_live(&self) -> bool {
-        matches!(self, Self::Live(_))
+    /// Returns the time between two drawings; `None` where time changes nothing that is shown.
+    pub(super) const fn interval(&self) -> Option<Duration> {
+        match self {
+            Self::Live(_) => Some(FRAME_INTERVAL),
+            Self::Progress(lines) if lines.has_heartbeats() => Some(HEARTBEAT_INTERVAL),
+            Self::Progress(_) | Self::Lines | Self::Digest(_) | Self::Outcome(_) => None,
+        }
     }
 
     /// Shows what has changed since the last drawing.
     pub(super) fn draw(&mut self, invocation: &Invocation) {
-        if let Self::Live(live) = self {
-            invocation.write(&live.frame());
+        match self {
+            Self::Live(live) => invocation.write(&live.frame()),
+            Self::Progress(lines) => invocation.write(&lines.heartbeat()),
+            Self::Lines | Self::Digest(_) | Self::Outcome(_) => {}
         }
     }
 

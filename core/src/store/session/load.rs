@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::interrupted::Interrupted;
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
@@ -28,6 +29,8 @@ pub(crate) struct LoadedStack {
     pub holder: Option<Holder>,
     pub(super) stored: StoredStack,
     pub(super) leftover: Leftover,
+    /// The operation whose journal is part of the state.
+    pub(super) interrupted: Option<Interrupted>,
     /// The warning about the end of the journal.
     torn: Option<Diagnostic>,
 }
@@ -203,6 +206,7 @@ impl StackStorage {
             None => None,
         };
         let mut orphan = None;
+        let mut interrupted = None;
         let (mut leftover, recovered) = match recovery {
             None | Some(Recovery::Checkpointed) => (Leftover::Discard, None),
             Some(Recovery::Empty(torn)) => {
@@ -212,6 +216,7 @@ impl StackStorage {
             Some(Recovery::Extends(recovered)) => {
                 let torn = recovered.torn;
                 torn_line = torn.map(|torn| self.torn_warning(torn, Some(&recovered.header)));
+                interrupted = Interrupted::of(&recovered.header);
                 let snapshot = recovered.snapshot()?;
                 // The merged state replaces the checkpoint, and must be valid before.
                 integrity::verify(&snapshot).map_err(|error| self.unsound_journal(&error))?;
@@ -241,6 +246,7 @@ impl StackStorage {
         };
         if let Some(orphan) = orphan {
             let unseen = orphan.unseen(&snapshot);
+            interrupted = Interrupted::of(&orphan.header);
             warnings.push(self.orphan_warning(&orphan.header, &unseen, &snapshot));
             leftover = Leftover::SetAside {
                 is_adopted: !unseen.is_empty(),
@@ -256,6 +262,7 @@ impl StackStorage {
             holder: None,
             stored,
             leftover,
+            interrupted,
             torn: torn_line,
         })
     }
@@ -336,6 +343,7 @@ impl StackStorage {
             warnings: Vec::new(),
             holder: None,
             torn: None,
+            interrupted: None,
             stored,
             leftover: Leftover::SetAside { is_adopted: false },
         })

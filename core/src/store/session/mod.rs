@@ -2,6 +2,7 @@
 
 mod exchange;
 mod forget;
+mod interrupted;
 mod load;
 mod refresh;
 
@@ -11,6 +12,7 @@ use serde_json::value::RawValue;
 
 pub(crate) use exchange::{Replaced, Replacement};
 pub(crate) use forget::forget_pending;
+pub(crate) use interrupted::IN_PROGRESS;
 pub(crate) use load::LoadedStack;
 pub(crate) use refresh::Refreshing;
 use tokio::sync::Mutex;
@@ -73,7 +75,8 @@ impl StackSession {
     /// Begins an operation of `kind` on a state that was loaded under the lock. `snapshot` is that state, possibly with
     /// another secrets manager.
     ///
-    /// The journal of an interrupted operation is merged first; the manifest of `snapshot` has the time of that write.
+    /// The journal of an interrupted operation is merged first; the manifest of `snapshot` has the time of that write, and the
+    /// history has the operation as one in progress.
     ///
     /// # Errors
     /// Those of the store, and [`ErrorKind::Conflict`] when the checkpoint is no longer the one that was loaded.
@@ -92,6 +95,7 @@ impl StackSession {
         let mut head = Head::new(base);
         let mut notes = Vec::new();
         let mut written = checkpoint;
+        let interrupted = loaded.interrupted;
         if let Some(journal) = journal {
             match loaded.leftover {
                 Leftover::Discard => discard_journal(storage, &journal).await?,
@@ -120,6 +124,9 @@ impl StackSession {
                     head = Head::new(head.into_base());
                 }
             }
+        }
+        if let Some(interrupted) = interrupted {
+            interrupted.record(storage, head.base().key()).await?;
         }
         let now = storage.runtime().clock.now();
         let header = JournalHeader::new(String::new(), kind, now, WRITER);

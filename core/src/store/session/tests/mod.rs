@@ -19,7 +19,7 @@ use crate::{
     },
     step::StepOp,
     store::{
-        Condition, HostFacts, MemoryStore, StackName, Store, encrypted,
+        Condition, HistoryPoint, HostFacts, MemoryStore, StackName, Store, encrypted,
         faulty::{Fault, FaultyStore},
         remove_stack,
         sealed::tests::reversing,
@@ -192,6 +192,14 @@ async fn the_journal_of_a_dead_process_is_loaded_and_merged() {
     let replay = journal.finish().await.unwrap();
     assert!(!replay.is_dirty());
     session.discard().await.unwrap();
+    // The history has it once, and the state that it has left.
+    let history = stack.history().await.unwrap();
+    let recorded: Vec<_> = (history.iter())
+        .map(|entry| (entry.kind.as_str(), entry.result.as_str()))
+        .collect();
+    assert_eq!(recorded, [("update", IN_PROGRESS)]);
+    let copy = stack.read_copy(&HistoryPoint::Version(1)).await.unwrap();
+    assert_eq!(copy, stack.read().await.unwrap().checkpoint);
     let loaded = stack.load(&Base64Provider).await.unwrap();
     assert_eq!(
         (names(&loaded.snapshot), loaded.leftover),
