@@ -198,8 +198,8 @@ async fn a_journal_without_its_checkpoint_is_adopted_once_wherever_that_fails() 
             if at >= faulty.writes() {
                 begun.unwrap();
                 assert_eq!(
-                    at, 4,
-                    "the copy, the previous checkpoint, the checkpoint and the journal"
+                    at, 6,
+                    "the copy, the previous checkpoint, the checkpoint, the journal, and the record with its state"
                 );
                 break;
             }

@@ -47,13 +47,15 @@ async fn a_refreshed_checkpoint_contains_completed_steps_and_steps_in_flight() {
     let loaded = stack.load(&Base64Provider).await.unwrap();
     assert_eq!(names(&loaded.snapshot), ["d", "a", "c", "before"]);
     assert_eq!(loaded.snapshot.pending_operations.len(), 1);
-    // After the recovery the copy is still the state before the operation.
+    assert!(store.list(".pulumi/history").await.unwrap().is_empty());
+    // After the recovery the copy is still the state before the operation, and the history has the recovered one.
     drop(operation(&stack).await.unwrap());
     assert_eq!(
         seen_by_others(&store, PREVIOUS).await,
         (owned(&["before"]), owned(&[]))
     );
-    assert!(store.list(".pulumi/history").await.unwrap().is_empty());
+    let copy = stack.read_copy(&HistoryPoint::Version(1)).await.unwrap();
+    assert_eq!(copy, stack.read().await.unwrap().checkpoint);
     assert!(store.get(&stack.name().journal()).await.unwrap().is_none());
 }
 
