@@ -387,7 +387,7 @@ async fn a_cancelled_question_ends_the_command() {
     invocation.terminal.ask = Some(Arc::new(move |_| {
         cancellation.cancel();
         // It stays, as the read of a terminal does.
-        std::thread::park_timeout(std::time::Duration::from_secs(2));
+        std::thread::park_timeout(Duration::from_secs(2));
         Ok(Some("yes".to_owned()))
     }));
     let code = shop

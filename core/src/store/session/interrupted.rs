@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// What the history states of an operation that has not recorded its end.
-pub(crate) const IN_PROGRESS: &str = "in-progress";
+pub(super) const IN_PROGRESS: &str = "in-progress";
 
 /// An operation whose journal extends the state that was loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]

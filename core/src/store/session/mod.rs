@@ -12,7 +12,6 @@ use serde_json::value::RawValue;
 
 pub(crate) use exchange::{Replaced, Replacement};
 pub(crate) use forget::forget_pending;
-pub(crate) use interrupted::IN_PROGRESS;
 pub(crate) use load::LoadedStack;
 pub(crate) use refresh::Refreshing;
 use tokio::sync::Mutex;

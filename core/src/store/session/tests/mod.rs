@@ -28,6 +28,8 @@ use crate::{
 };
 use crashes::{faulty_storage, run};
 
+use super::interrupted::IN_PROGRESS;
+
 const CHECKPOINT: &str = ".pulumi/stacks/shop/dev.json";
 
 fn runtime() -> Runtime {
