@@ -31,6 +31,8 @@ mod failure;
 pub mod display;
 mod invocation;
 mod text;
+mod bounded;
+mod repository;
 mod arguments;
 mod home;
 mod place;

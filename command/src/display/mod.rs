@@ -35,6 +35,7 @@ pub use fleet::{FleetBoard, FleetFollowing, FleetLines};
 pub use following::{Following, Form};
 pub use lines::Lines;
 pub use paint::Paint;
+pub(crate) use paint::plain_line;
 
 pub(crate) use diagnostics::prefix;
 pub(crate) use difference::differences;

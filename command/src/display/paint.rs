@@ -91,7 +91,7 @@ fn of_sign(line: &str) -> Option<Color> {
 }
 
 /// Returns a text on one line without sequences that a terminal would act on.
-pub(super) fn plain_line(text: &str) -> Cow<'_, str> {
+pub(crate) fn plain_line(text: &str) -> Cow<'_, str> {
     let text = console::strip_ansi_codes(text);
     match text.chars().any(char::is_control) {
         true => text

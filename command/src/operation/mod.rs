@@ -21,6 +21,7 @@ use stackwright::{
 };
 use tokio::runtime::Handle;
 
+use facts::Facts;
 use import_file::ImportFile;
 use run::{Runner, Work};
 
@@ -83,11 +84,8 @@ pub(crate) async fn preview(
             "--show-secrets is not supported with --save-plan: secrets in plans are always encrypted",
         ));
     }
-    let settings = StackSettings {
-        environment: facts::of_update(session, &arguments.operation, flags, false),
-        ..StackSettings::default()
-    };
-    let mut runner = runner(session, &arguments.operation, settings, true).await?;
+    let facts = facts::of_update(session, &arguments.operation, flags, false);
+    let mut runner = runner(session, &arguments.operation, facts, true).await?;
     runner.import_file = arguments.import_file.is_some().then(ImportFile::default);
     let ended = run(session, &mut runner, &Work::Update, options, Mode::Preview).await;
     let collected = runner.import_file.take();
@@ -130,11 +128,8 @@ pub(crate) async fn up(session: &Session<'_>, arguments: &UpdateArguments, flags
     options
         .replace_targets
         .extend(arguments.target_replace.iter().cloned());
-    let settings = StackSettings {
-        environment: facts::of_update(session, &arguments.operation, flags, options.plan.is_some()),
-        ..StackSettings::default()
-    };
-    let mut runner = runner(session, &arguments.operation, settings, true).await?;
+    let facts = facts::of_update(session, &arguments.operation, flags, options.plan.is_some());
+    let mut runner = runner(session, &arguments.operation, facts, true).await?;
     let ended = run(session, &mut runner, &Work::Update, options, mode).await;
     runner.close_log().await;
     unchanged(arguments.program.expect_no_changes, &*ended?, "update")
@@ -165,11 +160,8 @@ pub(crate) async fn refresh(
         import_pending_creates: options::pending_creates(&arguments.import_pending_creates)?,
         ..options::select(options, &arguments.selection)
     };
-    let settings = StackSettings {
-        environment: facts::facts(session.invocation, &arguments.operation, flags, false),
-        ..StackSettings::default()
-    };
-    let mut runner = runner(session, &arguments.operation, settings, runs_program).await?;
+    let facts = facts::of_operation(session, &arguments.operation, flags, false);
+    let mut runner = runner(session, &arguments.operation, facts, runs_program).await?;
     let ended = run(session, &mut runner, &Work::Refresh, options, mode).await;
     runner.close_log().await;
     unchanged(arguments.expect_no_changes, &*ended?, "update")
@@ -197,11 +189,8 @@ pub(crate) async fn destroy(
         continue_on_error: arguments.continue_on_error,
         ..options::select(options, &arguments.selection)
     };
-    let settings = StackSettings {
-        environment: facts::facts(session.invocation, &arguments.operation, flags, false),
-        ..StackSettings::default()
-    };
-    let mut runner = runner(session, &arguments.operation, settings, runs_program).await?;
+    let facts = facts::of_operation(session, &arguments.operation, flags, false);
+    let mut runner = runner(session, &arguments.operation, facts, runs_program).await?;
     if arguments.exclude_protected {
         if !options.targets.is_empty() {
             return Err(Failure::new(
@@ -262,11 +251,8 @@ pub(crate) async fn import(
         arguments.preview_only,
     )?;
     let options = options::common(session.invocation, &arguments.operation)?;
-    let settings = StackSettings {
-        environment: facts::facts(session.invocation, &arguments.operation, flags, false),
-        ..StackSettings::default()
-    };
-    let mut runner = runner(session, &arguments.operation, settings, false).await?;
+    let facts = facts::of_operation(session, &arguments.operation, flags, false);
+    let mut runner = runner(session, &arguments.operation, facts, false).await?;
     let ended = run(session, &mut runner, &Work::Import(request), options, mode).await;
     runner.close_log().await;
     // Of an import that fails, some resources can be imported.
@@ -317,7 +303,7 @@ fn refuse_unsupported(arguments: &OperationArguments) -> Result {
 async fn runner<'a>(
     session: &'a Session<'_>,
     arguments: &'a OperationArguments,
-    settings: StackSettings,
+    facts: Facts,
     needs_program: bool,
 ) -> Result<Runner<'a>> {
     let invocation = session.invocation;
@@ -354,7 +340,8 @@ async fn runner<'a>(
                 .map_or_else(|| project.folder().to_owned(), |main| project.folder().join(main)),
         ),
         program: program.clone(),
-        ..settings
+        environment: facts.environment,
+        ..StackSettings::default()
     };
     let unconfigured = "getting stack configuration: ";
     session
@@ -388,6 +375,7 @@ async fn runner<'a>(
         program,
         log,
         import_file: None,
+        title: facts.title,
         last: None,
     })
 }

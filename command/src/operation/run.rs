@@ -44,6 +44,8 @@ pub(super) struct Runner<'a> {
     pub(super) json: Option<EventJson>,
     pub(super) program: Option<Arc<dyn Program>>,
     pub(super) log: Option<EventLog>,
+    /// The message of operations that have none.
+    pub(super) title: String,
     /// Collects what a preview would create.
     pub(super) import_file: Option<ImportFile>,
     /// The result of the last operation that was no preview, also of one that failed.
@@ -94,6 +96,10 @@ impl Runner<'_> {
         let is_preview = options.dry_run;
         let options = OperationOptions {
             debug: self.display.debug || self.display.json || self.log.is_some(),
+            message: match options.message.is_empty() {
+                true => self.title.clone(),
+                false => options.message,
+            },
             ..options
         };
         let program = self.program.clone();

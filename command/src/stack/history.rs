@@ -14,6 +14,7 @@ use stackwright_project::{ConfigEntry, StackFile, binding::document_of, yaml::Fo
 
 use crate::{
     arguments::StackHistory,
+    display::plain_line,
     failure::{Failure, Result},
     session::{NamedStack, Session},
     text,
@@ -200,7 +201,9 @@ fn print(session: &Session<'_>, row: &Row, updated: &str, seconds: i64) {
     print(format!("Version: {}", row.version));
     print(format!("UpdateKind: {}", row.kind));
     print(format!("Status: {}", row.result));
-    print(format!("Message: {}", row.message));
+    // Both can be from a repository of others.
+    let lines: Vec<_> = row.message.lines().map(plain_line).collect();
+    print(format!("Message: {}", lines.join("\n")));
     let changes = row.resource_changes.iter().flatten();
     let count = |name: &str| {
         changes
@@ -221,7 +224,7 @@ fn print(session: &Session<'_>, row: &Row, updated: &str, seconds: i64) {
         }
     ));
     for (name, value) in row.environment.iter().filter(|(_, value)| !value.is_empty()) {
-        print(format!("    {name}: {value}"));
+        print(format!("    {name}: {}", plain_line(value)));
     }
     print(String::new());
 }

@@ -1,12 +1,18 @@
-//! Facts about the environment of an operation, which the history keeps.
+//! Facts about the environment of an operation, which the history keeps: what runs it, its repository, and the service that builds it.
+
+mod ci;
+mod git;
 
 use std::collections::BTreeMap;
 
 use stackwright::COMPATIBLE_VERSION;
 
+use ci::Build;
+
 use crate::{
     arguments::{GivenFlag, OperationArguments},
     invocation::Invocation,
+    place::FoundProject,
     session::Session,
 };
 
@@ -20,29 +26,69 @@ const BOOLEANS: [&str; 4] = [
 /// What the history has in place of a value that it does not keep.
 const SET: &str = "set";
 
-/// Returns the facts about an update, by name: that of the language of its program is among them.
+/// The facts about an operation.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    /// The facts by name.
+    pub(super) environment: BTreeMap<String, String>,
+    /// The first line of the message of the commit that is checked out; empty where it is not known.
+    pub(super) title: String,
+}
+
+impl Facts {
+    /// Adds a fact, unless it is empty.
+    fn add(&mut self, name: &str, value: &str) {
+        if !value.is_empty() {
+            self.environment.insert(name.to_owned(), value.to_owned());
+        }
+    }
+}
+
+/// Returns the facts about an update: that of the language of its program is among them.
 pub(super) fn of_update(
     session: &Session<'_>,
     arguments: &OperationArguments,
     flags: &[GivenFlag],
     is_planned: bool,
-) -> BTreeMap<String, String> {
-    let mut facts = facts(session.invocation, arguments, flags, is_planned);
+) -> Facts {
+    let mut facts = of_operation(session, arguments, flags, is_planned);
     let of_folder = session.found().map(|found| found.file.runtime.name.as_str());
     let client = arguments.client.as_ref().map(|_| "client");
     if let Some(name) = client.or(of_folder) {
-        facts.insert("runtime.name".to_owned(), name.to_owned());
+        facts.add("runtime.name", name);
     }
     let runtime = session.invocation.program_runtime.as_ref();
     if let Some(runtime) = client.and(runtime) {
-        facts.insert("runtime.version".to_owned(), runtime.version.clone());
-        facts.insert("runtime.executable".to_owned(), runtime.executable.clone());
+        facts.add("runtime.version", &runtime.version);
+        facts.add("runtime.executable", &runtime.executable);
     }
     facts
 }
 
-/// Returns the facts by name.
-pub(super) fn facts(
+/// Returns the facts about an operation.
+pub(super) fn of_operation(
+    session: &Session<'_>,
+    arguments: &OperationArguments,
+    flags: &[GivenFlag],
+    is_planned: bool,
+) -> Facts {
+    let invocation = session.invocation;
+    let mut facts = Facts {
+        environment: of_command(invocation, arguments, flags, is_planned),
+        ..Facts::default()
+    };
+    let found = session.found();
+    let folder = found.map_or(&*invocation.directory, FoundProject::folder);
+    let build = Build::of(invocation);
+    git::add(&mut facts, invocation, folder, build.as_ref());
+    for (name, value) in build.iter().flat_map(Build::facts) {
+        facts.add(name, value);
+    }
+    facts
+}
+
+/// Returns the facts about the command itself, by name.
+fn of_command(
     invocation: &Invocation,
     arguments: &OperationArguments,
     flags: &[GivenFlag],
