@@ -53,6 +53,16 @@ def shop(changed: bool) -> sw.Program:
     return program
 
 
+def site(url: str, fails: bool = False) -> sw.Program:
+    async def program(ctx: sw.Context) -> None:
+        ctx.export("password", sw.secret(SECRET))
+        ctx.export("url", url)
+        if fails:
+            raise RuntimeError(f"no more of {SECRET}")
+
+    return program
+
+
 async def large(ctx: sw.Context) -> None:
     for group in range(LARGE // 40):
         box = ctx.component("shop:index:Network", f"network-{group}")
@@ -67,6 +77,12 @@ def _draw(folder: Path) -> None:
         engine.stack("shop/dev", shop(False)).up()
         preview = engine.stack("shop/dev", shop(True)).preview()
         (folder / "small.html").write_text(preview.to_html())
+        assert engine.stack("shop/site", site("here")).up().has_changes
+        changed = engine.stack("shop/site", site("there")).preview()
+        assert '~ url: "here" -> "there"' in str(changed), str(changed)
+        (folder / "outputs.html").write_text(changed.to_html())
+        failed = engine.stack("shop/site", site("there", fails=True)).up(check=False)
+        (folder / "failed.html").write_text(failed.to_html())
         (folder / "large.html").write_text(engine.stack("shop/many", large).preview().to_html())
 
 
@@ -165,10 +181,17 @@ def test_the_list_is_used_with_keys_and_read_aloud(page: Any, pages: Path) -> No
     page.keyboard.press("ArrowDown")
     assert page.evaluate("document.activeElement.getAttribute('aria-level')") == "2"
     page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.getAttribute('aria-selected')") == "true"
+    chosen = page.locator('[role="treeitem"][aria-selected="true"]').get_attribute("data-at")
     assert page.locator("#details").is_visible()
+    # The focus moves to what was opened, and back.
+    assert page.evaluate("document.activeElement.tagName") == "H2"
     page.keyboard.press("Escape")
     assert page.locator("#details").is_hidden()
+    assert page.evaluate("document.activeElement.dataset.at") == chosen
+    page.fill("#search", "nothing has this name")
+    status(page, "^0 of ")
+    page.fill("#search", "")
+    status(page, "^[^0]")
     signs = page.locator('[role="treeitem"] .sign').evaluate_all("signs => signs.map((sign) => sign.getAttribute('aria-label'))")
     assert {"unchanged", "update", "create", "delete", "replace"} == set(signs)
 
@@ -186,6 +209,36 @@ def test_a_click_and_a_double_click_on_the_graph_select_and_fold(page: Any, page
     page.keyboard.press("Escape")
     page.fill("#search", "")
     status(page, f"^{re.escape(before)}$")
+
+
+def test_a_search_opens_the_folded_components_of_its_hits(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/large.html")
+    page.click("#show-list")
+    page.fill("#search", "thing-7-5")
+    status(page, "^1 of ")
+    names = page.locator('[role="treeitem"] .row span:nth-child(3)').all_inner_texts()
+    assert names == ["network-7", "thing-7-5"]
+    page.click("#show-graph")
+    shot(page, "large-search")
+    page.click("#show-list")
+    page.fill("#search", "")
+    status(page, f"^{LARGE} of ")
+    assert page.locator('[role="treeitem"]').count() == LARGE // 40
+
+
+def test_a_failed_operation_and_changed_outputs_are_shown(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/failed.html")
+    assert page.inner_text("#outcome") == "failed no more of [secret]" or page.inner_text("#outcome") == "Failed no more of [secret]"
+    assert SECRET not in page.content()
+    shot(page, "failed")
+    page.goto(f"file://{pages}/outputs.html")
+    assert page.locator("#outcome").is_hidden()
+    page.click("#outputs")
+    details = page.inner_text("#details")
+    assert "Changed outputs" in details and "url" in details and "here" in details and "there" in details, details
+    shot(page, "outputs")
+    page.keyboard.press("Escape")
+    assert page.locator("#details").is_hidden()
 
 
 def test_a_large_picture_is_drawn_and_moved_quickly(page: Any, pages: Path) -> None:

@@ -79,6 +79,40 @@ impl StepMetadata {
     }
 }
 
+/// Returns the properties that differ between two maps, in the order of their names. Secrets are masked.
+pub(crate) fn changes_between(
+    old: &PropertyMap,
+    new: &PropertyMap,
+    redactor: &Redactor,
+) -> Vec<PropertyChange> {
+    let mut found = Found {
+        sides: Sides {
+            old: None,
+            new: None,
+            refreshed: false,
+        },
+        changes: BTreeMap::new(),
+        redactor,
+    };
+    let located = |value| Located {
+        value,
+        in_secret: false,
+    };
+    for key in old.keys().chain(new.keys()) {
+        let (before, after) = (old.get(key), new.get(key));
+        if before != after {
+            let (before, after) = (before.map(located), after.map(located));
+            found.insert(
+                key.to_string(),
+                kind_of(before.as_ref(), after.as_ref()),
+                before,
+                after,
+            );
+        }
+    }
+    found.changes.into_values().collect()
+}
+
 /// The states before and after.
 #[derive(Clone, Copy)]
 struct Sides<'a> {

@@ -11,17 +11,23 @@ use super::{
 use crate::{
     diagnostic::{Diagnostic, Severity},
     error::{Error, ErrorKind, Result},
-    event::{OperationOutcome, PropertyChange, StepResult, SuggestedMove, render, render_moves},
+    event::{
+        DiffKind, OperationOutcome, PropertyChange, StepResult, SuggestedMove, changes_between, render,
+        render_moves, value_text,
+    },
     moves::ProgramLanguage,
     picture::Picture,
     plan::Plan,
-    property::PropertyMap,
+    property::{PropertyMap, PropertyValue},
     resource::{PendingOperation, ResourceState},
     secrets::Redactor,
     state::{Snapshot, deployment::write_encrypted_deployment},
     store::StackName,
     urn::Urn,
 };
+
+/// Maximum length of a shown output, in characters.
+const MAX_OUTPUT_LENGTH: usize = 120;
 
 /// The result of an operation. A failed operation has a result as well, with the steps that succeeded.
 #[derive(Clone, Debug)]
@@ -64,6 +70,8 @@ pub struct OperationResult {
     pub unfinished_reads: Vec<StackName>,
     /// The record of the resource that was adopted, or only read for an adoption.
     pub(crate) adopted: Option<Arc<ResourceState>>,
+    /// The outputs before; `None` when they are not known.
+    pub(crate) outputs_before: Option<PropertyMap>,
     /// The redactor with the operation's secrets.
     pub(crate) redactor: Redactor,
     /// The language of the program.
@@ -89,6 +97,7 @@ impl OperationResult {
             changes: BTreeMap::new(),
             outputs: PropertyMap::new(),
             outputs_changed: false,
+            outputs_before: None,
             steps: Vec::new(),
             suggested_moves: Vec::new(),
             language: ProgramLanguage::Unknown,
@@ -124,7 +133,22 @@ impl OperationResult {
     #[must_use]
     pub fn picture(&self) -> Picture {
         let (state, steps) = (&self.snapshot, &self.steps);
-        Picture::of_steps(self.title.clone(), state, steps, self.is_preview, &self.redactor)
+        let picture = Picture::of_steps(self.title.clone(), state, steps, self.is_preview, &self.redactor);
+        let error = self.error.as_ref().map(Error::message);
+        picture.ended(self.outcome, error, &self.redactor).with_outputs(
+            self.output_changes(),
+            &self.outputs,
+            &self.redactor,
+        )
+    }
+
+    /// Returns the stack's outputs that differ from those before, or would, in the order of their names; secrets are masked.
+    #[must_use]
+    pub fn output_changes(&self) -> Vec<PropertyChange> {
+        match &self.outputs_before {
+            Some(before) => changes_between(before, &self.outputs, &self.redactor),
+            None => Vec::new(),
+        }
     }
 
     /// Renders the steps as a text tree, followed by warnings, errors and the error of the operation.
@@ -146,6 +170,13 @@ impl OperationResult {
             })
             .map(diagnostic_line)
             .collect();
+        if !self.has_resource_changes() {
+            // Nothing else shows why the operation has changes.
+            let outputs = self.output_changes();
+            if !outputs.is_empty() {
+                append(&mut tree, &outputs_text(&outputs));
+            }
+        }
         if let Some(moves) = render_moves(&self.suggested_moves) {
             append(&mut tree, &moves);
         }
@@ -249,6 +280,26 @@ fn append(tree: &mut String, paragraph: &str) {
     }
     tree.push_str(paragraph);
     tree.push('\n');
+}
+
+/// Lists changed outputs, one in each line.
+fn outputs_text(changes: &[PropertyChange]) -> String {
+    let text = |value: &Option<PropertyValue>| {
+        let value = value.as_ref().map(|value| value_text(value, MAX_OUTPUT_LENGTH));
+        value.unwrap_or_default()
+    };
+    let lines = changes.iter().map(|change| match change.kind {
+        DiffKind::Add => format!("  + {}: {}", change.path, text(&change.new)),
+        DiffKind::Delete => format!("  - {}: {}", change.path, text(&change.old)),
+        _ => format!(
+            "  ~ {}: {} -> {}",
+            change.path,
+            text(&change.old),
+            text(&change.new)
+        ),
+    });
+    let lines: Vec<String> = lines.collect();
+    format!("outputs:\n{}", lines.join("\n"))
 }
 
 /// Returns a diagnostic as one line.

@@ -173,7 +173,11 @@ impl OperationRun {
             error,
             outcome,
             changes,
-            outputs_changed: state.outputs_before.is_some_and(|before| before != outputs),
+            outputs_changed: state
+                .outputs_before
+                .as_ref()
+                .is_some_and(|before| *before != outputs),
+            outputs_before: state.outputs_before,
             outputs,
             steps: state.steps,
             suggested_moves: state.moves,

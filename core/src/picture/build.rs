@@ -4,11 +4,12 @@ use indexmap::IndexMap;
 
 use super::{
     Picture,
-    node::{Draft, PictureNode, listed},
+    node::{Draft, PictureNode, changed, listed},
 };
 use crate::{
-    event::StepResult,
+    event::{OperationOutcome, PropertyChange, StepResult},
     plan::{Plan, ResourcePlan},
+    property::PropertyMap,
     secrets::Redactor,
     state::Snapshot,
     urn::Urn,
@@ -24,7 +25,8 @@ impl Picture {
                 redactor.learn_value(value);
             }
         }
-        Drafts::of_state(state, &redactor).finish(title.into(), false)
+        let picture = Drafts::of_state(state, &redactor).finish(title.into(), false);
+        picture.with_outputs(Vec::new(), &state.stack_outputs(), &redactor)
     }
 
     /// Returns the resources of a state with the steps that an operation took, or would take.
@@ -40,6 +42,32 @@ impl Picture {
             drafts.add_step(result, redactor);
         }
         drafts.finish(title, planned)
+    }
+
+    /// Sets how the operation ended, and its error.
+    pub(crate) fn ended(
+        mut self,
+        outcome: OperationOutcome,
+        error: Option<&str>,
+        redactor: &Redactor,
+    ) -> Self {
+        self.outcome = Some(outcome.name());
+        self.error = error.map(|error| redactor.scrub(error).into_owned());
+        self
+    }
+
+    /// Sets the outputs of the stack: those that change, or without these all as they are.
+    pub(crate) fn with_outputs(
+        mut self,
+        changes: Vec<PropertyChange>,
+        outputs: &PropertyMap,
+        redactor: &Redactor,
+    ) -> Self {
+        self.outputs = match changes.is_empty() {
+            true => listed(outputs, None, redactor),
+            false => changes.into_iter().map(changed).collect(),
+        };
+        self
     }
 
     /// Returns the resources of a plan. A plan has the new values of the properties that change, and no others.
@@ -138,6 +166,9 @@ impl Drafts {
         Picture {
             title,
             planned,
+            outcome: None,
+            error: None,
+            outputs: Vec::new(),
             nodes: nodes.into_iter().map(|(_, node)| node).collect(),
         }
     }

@@ -35,6 +35,15 @@ pub struct Picture {
     title: String,
     /// Whether steps are shown as what would happen.
     planned: bool,
+    /// How the operation ended: `succeeded`, `failed` or `canceled`; `None` for a state and a plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<&'static str>,
+    /// Its error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    /// The outputs of the stack that change; all of them where none does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    outputs: Vec<PictureChange>,
     nodes: Vec<PictureNode>,
 }
 
@@ -49,6 +58,18 @@ impl Picture {
     #[must_use]
     pub fn nodes(&self) -> &[PictureNode] {
         &self.nodes
+    }
+
+    /// Returns the error of the operation, secrets masked; `None` when it succeeded, and for a state and a plan.
+    #[must_use]
+    pub fn error(&self) -> Option<&str> {
+        self.error.as_deref()
+    }
+
+    /// Returns the outputs of the stack that change; all of them where none does.
+    #[must_use]
+    pub fn outputs(&self) -> &[PictureChange] {
+        &self.outputs
     }
 
     /// Returns the number of resources.

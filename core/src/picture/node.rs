@@ -177,7 +177,7 @@ fn properties_of(step: &StepMetadata, redactor: &Redactor) -> Vec<PictureChange>
     }
 }
 
-fn changed(change: PropertyChange) -> PictureChange {
+pub(super) fn changed(change: PropertyChange) -> PictureChange {
     let text = |value: &Option<_>| value.as_ref().map(|value| value_text(value, MAX_VALUE_LENGTH));
     PictureChange {
         kind: Some(change.kind.name().trim_end_matches("-replace")),

@@ -3,8 +3,11 @@ use std::{sync::Arc, time::Duration};
 use super::*;
 use crate::{
     error::Error,
-    event::{OperationStatus, StateMetadata, StepError, StepEvent, StepMetadata, StepResult},
-    property::PropertyValue,
+    event::{
+        OperationOutcome, OperationStatus, StateMetadata, StepError, StepEvent, StepMetadata, StepResult,
+        changes_between,
+    },
+    property::{PropertyMap, PropertyValue},
     resource::ResourceState,
     secrets::Redactor,
     state::Snapshot,
@@ -206,6 +209,54 @@ fn the_steps_of_a_replacement_are_one_node_and_a_failure_is_shown() {
         (node.op, node.failure.as_deref()),
         ("replace", Some("the disk of [secret] is full"))
     );
+}
+
+#[test]
+fn a_failed_operation_and_changed_outputs_are_named() {
+    let redactor = Redactor::new();
+    redactor.learn([SECRET]);
+    let error = format!("the program raised {SECRET}");
+    let graph = Picture::of_steps("Update".to_owned(), &shop(), &[], false, &redactor).ended(
+        OperationOutcome::Failed,
+        Some(&error),
+        &redactor,
+    );
+    assert_eq!(graph.error(), Some("the program raised [secret]"));
+    assert!(
+        graph
+            .to_html()
+            .contains(r#""outcome":"failed","error":"the program raised [secret]""#)
+    );
+
+    let before = PropertyMap::from_iter([("gone", "1".into()), ("same", "2".into()), ("url", SECRET.into())]);
+    let after = PropertyMap::from_iter([
+        ("key", PropertyValue::secret("k3y".into())),
+        ("same", "2".into()),
+        ("url", "there".into()),
+    ]);
+    let changes = changes_between(&before, &after, &redactor);
+    let graph = graph.with_outputs(changes, &after, &redactor);
+    let outputs: Vec<_> = (graph.outputs().iter())
+        .map(|output| {
+            (
+                &*output.path,
+                output.kind,
+                output.old.as_deref(),
+                output.new.as_deref(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        outputs,
+        [
+            ("gone", Some("delete"), Some("\"1\""), None),
+            ("key", Some("add"), None, Some("\"[secret]\"")),
+            ("url", Some("update"), Some("\"[secret]\""), Some("\"there\"")),
+        ]
+    );
+    let unchanged = graph.with_outputs(Vec::new(), &after, &redactor);
+    assert_eq!(unchanged.outputs().len(), 3);
+    assert!(!unchanged.to_html().contains("k3y"));
 }
 
 #[test]

@@ -43,6 +43,10 @@
 
   const shownOps = new Set(nodes.map((node) => node.op));
   const folded = new Set();
+  /** The folded components that are open as long as a search has hits in them. */
+  let opened = new Set();
+  const isFolded = (at) => folded.has(at) && !opened.has(at);
+  const OUTPUTS = "outputs";
   let selected;
   let view;
 
@@ -60,6 +64,7 @@
       return words.every((word) => searched[at].includes(word));
     };
     const shown = new Set();
+    const above = new Set();
     const inside = nodes.map(() => within === undefined);
     let count = 0;
     nodes.forEach((node, at) => {
@@ -67,14 +72,19 @@
       if (!inside[at] || !passes(at)) return;
       count++;
       for (let up = at; up !== undefined && nodes[up].kind !== "stack" && !shown.has(up); up = nodes[up].parent) shown.add(up);
+      for (let up = node.parent; up !== undefined && !above.has(up); up = nodes[up].parent) above.add(up);
     });
+    opened = words.length > 0 && count <= MAX_UNFOLDED ? above : new Set();
     return { shown, count };
   }
+
+  /** The number of resources that can be shown with the present choice of providers. */
+  const total = () => nodes.filter((node) => node.kind !== "stack" && (node.kind !== "provider" || find("providers").checked)).length;
 
   /** The shown ancestor, or node itself, that stands for a node: the outermost folded one. */
   function representative(at) {
     let stands = at;
-    for (let up = at; up !== undefined; up = nodes[up].parent) if (folded.has(up)) stands = up;
+    for (let up = at; up !== undefined; up = nodes[up].parent) if (isFolded(up)) stands = up;
     return stands;
   }
 
@@ -300,7 +310,7 @@
     const sign = signOf(node).trim();
     const name = `${sign === "" ? "" : `${sign} `}${shortened(node.name, 26)}`;
     if (isOpen) return `${name}  ·  ${shortened(node.type, 40)}`;
-    return `${name}\n${folded.has(at) ? totalsBelow(at) : shortened(node.type, 30)}`;
+    return `${name}\n${isFolded(at) ? totalsBelow(at) : shortened(node.type, 30)}`;
   }
 
   /** What happens to the resources of a folded component: `12 below: +3 ~1`. */
@@ -331,7 +341,7 @@
       const node = nodes[at];
       const classes = [colourOf(node), node.kind];
       if (node.failure !== undefined) classes.push("failed");
-      if (folded.has(at)) classes.push("folded");
+      if (isFolded(at)) classes.push("folded");
       if (isOpen(at)) classes.push("group");
       const data = { id: `n${at}`, label: labelOf(at, isOpen(at)) };
       if (container(at) !== -1) data.parent = `n${container(at)}`;
@@ -360,15 +370,14 @@
     view.on("dbltap", "node", (event) => toggle(Number(event.target.id().slice(1))));
     view.on("tap", (event) => event.target === view && select(undefined));
     mark();
-    const total = nodes.filter((node) => node.kind !== "stack").length;
-    find("status").textContent = `${count} of ${total} resources` + (visible.length === shown.size ? "" : `, ${visible.length} drawn; fold or unfold with a double click`);
+    find("status").textContent = `${count} of ${total()} resources` + (visible.length === shown.size ? "" : `, ${visible.length} drawn; fold or unfold with a double click`);
   }
 
   function mark() {
     if (view === undefined) return;
     view.elements(".near").removeClass("near");
     view.elements(":selected").unselect();
-    if (selected === undefined) return;
+    if (selected === undefined || selected === OUTPUTS) return;
     const drawn = view.getElementById(`n${representative(selected)}`);
     drawn.select();
     drawn.connectedEdges().addClass("near");
@@ -386,25 +395,26 @@
   // ---- the list ----
 
   function drawList() {
-    const { shown } = filtered();
+    const { shown, count } = filtered();
+    find("status").textContent = `${count} of ${total()} resources`;
     const tree = find("tree");
     const items = (places, level) =>
       places.filter((at) => shown.has(at)).map((at) => {
         const node = nodes[at];
         const below = children[at].filter((child) => shown.has(child));
         const item = element("li", { role: "treeitem", tabindex: "-1", "data-at": at, "aria-level": level });
-        if (below.length > 0) item.setAttribute("aria-expanded", String(!folded.has(at)));
+        if (below.length > 0) item.setAttribute("aria-expanded", String(!isFolded(at)));
         item.setAttribute("aria-selected", String(at === selected));
         const wording = node.op === "same" ? "unchanged" : node.op;
         const row = element("div", { class: "row" }, [
-          element("span", { class: "fold", "aria-hidden": "true" }, below.length === 0 ? "" : folded.has(at) ? "▸" : "▾"),
+          element("span", { class: "fold", "aria-hidden": "true" }, below.length === 0 ? "" : isFolded(at) ? "▸" : "▾"),
           element("span", { class: "sign", style: `color: var(--${node.failure === undefined ? `${colourOf(node)}-line` : "failed"})`, title: wording, "aria-label": node.failure === undefined ? wording : `${wording} failed` }, signOf(node)),
           element("span", {}, node.name),
           element("span", { class: "type" }, node.type),
-          ...(below.length > 0 && folded.has(at) ? [element("span", { class: "count" }, `${countBelow(at)} below`)] : []),
+          ...(below.length > 0 && isFolded(at) ? [element("span", { class: "count" }, `${countBelow(at)} below`)] : []),
         ]);
         item.append(row);
-        if (below.length > 0 && !folded.has(at)) item.append(element("ul", { role: "group" }, items(below, level + 1)));
+        if (below.length > 0 && !isFolded(at)) item.append(element("ul", { role: "group" }, items(below, level + 1)));
         return item;
       });
     const roots = nodes.map((_, at) => at).filter((at) => {
@@ -443,14 +453,20 @@
       End: () => focusItem(all.at(-1)),
       ArrowRight: () => (isOpen === "false" ? toggleItem(at) : isOpen === "true" && focusItem(all[place + 1])),
       ArrowLeft: () => (isOpen === "true" ? toggleItem(at) : focusItem(item.parentElement.closest('[role="treeitem"]'))),
-      Enter: () => select(at),
-      " ": () => select(at),
+      Enter: () => open(at),
+      " ": () => open(at),
     };
     if (keys[event.key] === undefined) return;
     event.preventDefault();
     event.stopPropagation();
     keys[event.key]();
   });
+
+  /** Shows a resource and moves the focus to it, so that it is read. */
+  function open(at) {
+    select(at);
+    find("details").querySelector("h2")?.focus();
+  }
 
   function toggleItem(at) {
     toggle(at);
@@ -492,10 +508,31 @@
     ]);
   }
 
+  /** The title of the outputs: whether they are those that change. */
+  const outputsTitle = () => (graph.outputs.some((output) => output.kind !== undefined) ? "Changed outputs" : "Outputs");
+
+  function closing() {
+    const close = element("button", { class: "close", "aria-label": "Close" }, "×");
+    close.addEventListener("click", shut);
+    return close;
+  }
+
+  /** Closes the panel; the focus goes back to the list. */
+  function shut() {
+    const last = selected;
+    select(undefined);
+    if (!find("list").hidden && last !== undefined) focusItem(find("tree").querySelector(`[data-at="${last}"]`));
+  }
+
   function drawDetails() {
     const panel = find("details");
     panel.hidden = selected === undefined;
     if (selected === undefined) return;
+    if (selected === OUTPUTS) {
+      const heading = element("h2", { tabindex: "-1" }, outputsTitle());
+      panel.replaceChildren(closing(), heading, element("table", {}, [element("tbody", {}, graph.outputs.map(rowOf))]));
+      return;
+    }
     const node = nodes[selected];
     const facts = [];
     const fact = (name, content) => facts.push(element("dt", {}, name), element("dd", {}, content));
@@ -508,17 +545,15 @@
     const seen = (places) => places.filter((at) => nodes[at].kind !== "stack");
     if (seen(node.dependsOn).length > 0) fact("depends on", links(seen(node.dependsOn)));
     if (dependents[selected].length > 0) fact("needed by", links(dependents[selected]));
-    const close = element("button", { class: "close", "aria-label": "Close" }, "×");
-    close.addEventListener("click", () => select(undefined));
     const colour = node.failure === undefined ? `${colourOf(node)}-line` : "failed";
     const wording = node.op === "same" ? "unchanged" : graph.planned ? `to ${node.op}` : node.op;
     const content = [
-      close,
+      closing(),
       element("h2", { tabindex: "-1" }, node.name),
       element("span", { class: "badge", style: `border-color: var(--${colour}); color: var(--${colour})` }, wording),
     ];
     if (isGroup(selected)) {
-      const button = element("button", { class: "link" }, folded.has(selected) ? "unfold" : "fold");
+      const button = element("button", { class: "link" }, isFolded(selected) ? "unfold" : "fold");
       const at = selected;
       button.addEventListener("click", () => toggle(at));
       content.push(" ", button);
@@ -612,7 +647,7 @@
       event.preventDefault();
       find("search").focus();
     } else if (event.key === "Escape") {
-      select(undefined);
+      shut();
     }
   });
   let pending;
@@ -631,7 +666,20 @@
   find("fit").addEventListener("click", fit);
   find("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
 
+  function drawOutcome() {
+    const isOver = graph.outcome !== undefined && graph.outcome !== "succeeded";
+    find("outcome").hidden = !isOver;
+    if (isOver) find("outcome").replaceChildren(element("strong", {}, graph.planned ? `Preview ${graph.outcome}` : graph.outcome), graph.error === undefined ? "" : ` ${graph.error}`);
+    const button = find("outputs");
+    button.hidden = graph.outputs === undefined;
+    if (button.hidden) return;
+    const changes = graph.outputs.filter((output) => output.kind !== undefined).length;
+    button.textContent = changes === 0 ? "Outputs" : `Outputs: ${changes} changed`;
+    button.addEventListener("click", () => open(OUTPUTS));
+  }
+
   find("title").textContent = graph.title;
+  drawOutcome();
   document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   makeFilters();
   if (nodes.length > MAX_UNFOLDED) nodes.forEach((_, at) => isGroup(at) && folded.add(at));
