@@ -250,8 +250,8 @@ fn a_failed_operation_and_changed_outputs_are_named() {
         outputs,
         [
             ("gone", Some("delete"), Some("\"1\""), None),
-            ("key", Some("add"), None, Some("\"[secret]\"")),
-            ("url", Some("update"), Some("\"[secret]\""), Some("\"there\"")),
+            ("key", Some("add"), None, Some("[secret]")),
+            ("url", Some("update"), Some("[secret]"), Some("\"there\"")),
         ]
     );
     let unchanged = graph.with_outputs(Vec::new(), &after, &redactor);
@@ -280,7 +280,7 @@ fn a_page_makes_no_request() {
 #[test]
 fn text_forms_group_components_and_escape_names() {
     let mut odd = state("say \"hi\"", Some("group"), &["b", "group"]);
-    odd.inputs = crate::property::PropertyMap::new();
+    odd.inputs = PropertyMap::new();
     let mut shop = shop();
     shop.resources.push(Arc::new(odd));
     let graph = Picture::of_state("dev", &shop);
