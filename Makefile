@@ -2,7 +2,7 @@
 # everything else in build and target.
 #
 #   make quickstart              builds, installs into .venv, runs the Python example and shows the steps
-#   make test                    everything, all bindings
+#   make test                    all tests: all bindings, scenarios, and the documentation
 #   make test-stores SERVERS=    the stores on real servers: PostgreSQL (where Debian's package is installed), S3 (moto), Azure (azurite) and
 #                                MinIO, which Go builds in about six minutes
 #   make test-fleet SCHEDULERS=  sets of stacks on clusters: dask and ray
@@ -299,7 +299,7 @@ compile: $(VENV)/.complete
 	$(CARGO) test --quiet --no-run --workspace --exclude stackwright-api
 	$(MAKE) install-python node c-library
 
-test: test-rust test-c test-python test-node test-sdks test-scenarios
+test: test-rust test-c test-python test-node test-sdks test-scenarios test-docs
 
 # ---- measuring ----
 
