@@ -1,4 +1,5 @@
-//! The connection to a server: opened by the first use, and again after it was lost.
+//! The connection to a server: opened by the first use, and again after it was lost. The first write creates the tables that are missing;
+//! for reads, a missing table is an empty one, so that a user without the right to create tables can read.
 
 use std::{error::Error as _, sync::Arc, time::Duration};
 
@@ -114,7 +115,7 @@ impl Server {
         })
     }
 
-    /// Runs a statement that changes nothing.
+    /// Runs a statement that changes nothing, on one table.
     pub(super) async fn read(
         &self,
         text: &str,
@@ -125,6 +126,7 @@ impl Server {
             let client = self.client(action).await?;
             match self.bounded(client.query_typed(text, parameters)).await {
                 Some(Ok(rows)) => return Ok(rows),
+                Some(Err(error)) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => return Ok(Vec::new()),
                 Some(Err(error)) if !is_loss(&error) => return Err(self.failed(&error, action)),
                 lost => self.forget(&client, lost.is_none()).await,
             }
@@ -140,6 +142,7 @@ impl Server {
         action: &str,
     ) -> Result<Change> {
         let client = self.client(action).await?;
+        self.require_tables(&client).await?;
         match self.bounded(client.execute_typed(text, parameters)).await {
             Some(Ok(rows)) => Ok(Change::Rows(rows)),
             Some(Err(error)) if !is_loss(&error) => Err(self.failed(&error, action)),
@@ -178,12 +181,18 @@ impl Server {
             return Ok(Arc::clone(client));
         }
         let client = self.connect(action).await?;
-        if !connection.has_tables {
-            self.create_tables(&client).await?;
-            connection.has_tables = true;
-        }
         connection.client = Some(Arc::clone(&client));
         Ok(client)
+    }
+
+    /// Creates the tables before the first write.
+    async fn require_tables(&self, client: &Client) -> Result<()> {
+        let mut connection = self.connection.lock().await;
+        if !connection.has_tables {
+            self.create_tables(client).await?;
+            connection.has_tables = true;
+        }
+        Ok(())
     }
 
     /// Gives up a connection: the next statement opens another one.
