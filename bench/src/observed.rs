@@ -108,6 +108,14 @@ impl<F: Fn(&Request<'_>) + Send + Sync + 'static> Store for Observed<F> {
         self.inner.break_lock(name, owner).await
     }
 
+    async fn break_ended_lock(&self, name: &str) -> Result<bool> {
+        self.inner.break_ended_lock(name).await
+    }
+
+    fn holds_locks(&self) -> bool {
+        self.inner.holds_locks()
+    }
+
     fn shortens_journals(&self) -> bool {
         self.inner.shortens_journals()
     }

@@ -278,7 +278,7 @@ impl Engine {
     #[napi]
     pub async fn close(&self) {
         self.engine.close().await;
-        self.store_calls.close().await;
+        self.store_calls.close(&self.engine).await;
     }
 }
 

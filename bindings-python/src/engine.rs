@@ -366,7 +366,7 @@ impl Engine {
         let store_calls = self.store_calls.clone();
         drop(self.runtime.handle(py)?.spawn(async move {
             engine.close().await;
-            store_calls.close().await;
+            store_calls.close(&engine).await;
             pools.iter().for_each(|pool| pool.close());
             completion.settle(Ok(()), |py, ()| Ok(py.None()));
         }));

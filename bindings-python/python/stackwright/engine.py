@@ -539,7 +539,9 @@ class Engine:
         return await _plugins.request(self._native, "remove_plugin", "remove", {"name": name, "versions": versions, "kind": kind})
 
     async def close(self) -> None:
-        """Ends plugin processes, provider threads and the calls of a store of the host. Operations should be over by then."""
+        """Ends plugin processes, provider threads and the calls of a store of the host. Operations should be over by then.
+
+        Those that still run on a store of the host, or with credentials of a callback, are cancelled: steps that run have 30 seconds to complete."""
         self._closed = True
         await answer(self._native.close)
         self._provider_loop.close()

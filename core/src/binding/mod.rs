@@ -29,6 +29,8 @@ mod settings;
 mod simulation;
 mod stack;
 mod stacks;
+#[cfg(test)]
+mod close_tests;
 mod store;
 
 #[doc(hidden)]

@@ -6,7 +6,7 @@ use crate::{
     autonaming::Autonamer,
     engine::{Engine, export::HttpExport, fetch::HttpFetch},
     error::{Error, Result},
-    executor::PluginLimits,
+    executor::{Controls, PluginLimits},
     metrics::Meter,
     monitor::EngineService,
     operation::EngineParts,
@@ -321,6 +321,7 @@ impl EngineBuilder {
             plugin_limits,
             simulation: self.simulation,
             exporter,
+            controls: Controls::default(),
         })))
     }
 }

@@ -9,7 +9,7 @@ mod settings;
 mod stack;
 mod supplied;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use crate::{
     config::ConfigSource,
@@ -27,6 +27,12 @@ use crate::{
 pub use builder::EngineBuilder;
 pub use settings::StackSettings;
 pub use stack::Stack;
+
+/// How long steps that run have to complete when an engine is closed that no longer can write afterwards, and operations whose steps
+/// were abandoned then; how often their locks are looked at.
+const STEPS_LIMIT: Duration = Duration::from_secs(30);
+const ABANDONED_LIMIT: Duration = Duration::from_secs(5);
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// An engine: store, secrets, providers and plugins. Cloning is cheap.
 ///
@@ -394,6 +400,25 @@ impl Engine {
             }
         };
         tokio::join!(self.0.pool.close_all(), sending);
+    }
+
+    /// Cancels the operations, and waits until no operation or edit of this process holds a lock in the store any more: steps that run
+    /// complete within a limit, then they are abandoned.
+    pub(crate) async fn end_operations(&self) {
+        let (clock, store) = (&self.0.runtime.clock, &self.0.store);
+        for limit in [STEPS_LIMIT, ABANDONED_LIMIT] {
+            self.0.controls.cancel();
+            let end = clock.elapsed() + limit;
+            while store.holds_locks() {
+                if clock.elapsed() >= end {
+                    break;
+                }
+                clock.wait(LOOK_INTERVAL).await;
+            }
+            if !store.holds_locks() {
+                return;
+            }
+        }
     }
 
     /// Returns what the engine has counted since it was built: operations, calls of providers and of the store, plugin processes with

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -125,6 +125,30 @@ struct Switches {
     /// The resources whose registrations started default providers, by the URNs of these.
     first_users: Mutex<FxHashMap<Urn, Urn>>,
     failed: OnceLock<()>,
+}
+
+/// The switches of the runs of an engine.
+#[derive(Default)]
+pub(crate) struct Controls(Mutex<Vec<Weak<Switches>>>);
+
+impl Controls {
+    fn runs(&self) -> MutexGuard<'_, Vec<Weak<Switches>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn add(&self, control: &Control) {
+        let mut runs = self.runs();
+        runs.retain(|run| run.strong_count() > 0);
+        runs.push(Arc::downgrade(&control.0));
+    }
+
+    /// Cancels all runs as the user does.
+    pub(crate) fn cancel(&self) {
+        let runs: Vec<_> = self.runs().iter().filter_map(Weak::upgrade).collect();
+        for run in runs {
+            Control(run).cancel();
+        }
+    }
 }
 
 impl Control {

@@ -37,7 +37,7 @@ use crate::{
 };
 
 pub(crate) use activity::Activity;
-pub(crate) use control::{AbandonedCall, Control, Failure};
+pub(crate) use control::{AbandonedCall, Control, Controls, Failure};
 pub(crate) use hooks::has_hooks;
 pub(crate) use outcome::{StepFailure, StepOutcome};
 pub use plugin_limits::PluginLimits;

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     autonaming::Autonamer,
-    executor::PluginLimits,
+    executor::{Controls, PluginLimits},
     monitor::EngineService,
     property::hash::Fetch,
     provider::{ProviderLoader, ProviderPool, builtin::StackReader},
@@ -40,4 +40,6 @@ pub(crate) struct EngineParts {
     pub(crate) simulation: Option<Simulation>,
     /// Exports spans.
     pub(crate) exporter: Option<Exporter>,
+    /// The operations that run.
+    pub(crate) controls: Controls,
 }

@@ -47,6 +47,7 @@ impl Unstarted {
         let events = EventSink::with_debug(Arc::clone(&runtime.clock), options.debug);
         let first = Arc::new(Mutex::new((!options.no_events).then(|| events.subscribe())));
         let control = Control::default();
+        stack.engine.controls.add(&control);
         let (sender, result) = watch::channel(None);
         let session = Session::default();
         let run = OperationRun {

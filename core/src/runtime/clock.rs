@@ -16,6 +16,12 @@ pub trait Clock: Send + Sync + 'static {
     /// Returns the time since an arbitrary fixed moment; never goes backwards.
     fn elapsed(&self) -> Duration;
 
+    /// Returns the time since the start of the operating system, which all processes of one system share; `None`, as by default,
+    /// where it is unknown.
+    fn since_boot(&self) -> Option<Duration> {
+        None
+    }
+
     /// Waits for `duration`.
     async fn wait(&self, duration: Duration);
 }
@@ -37,6 +43,13 @@ impl Clock for SystemClock {
     fn elapsed(&self) -> Duration {
         static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
         START.get_or_init(std::time::Instant::now).elapsed()
+    }
+
+    fn since_boot(&self) -> Option<Duration> {
+        // Time for which the machine slept counts.
+        let text = std::fs::read_to_string("/proc/uptime").ok()?;
+        let seconds = text.split_ascii_whitespace().next()?.parse().ok()?;
+        Duration::try_from_secs_f64(seconds).ok()
     }
 
     async fn wait(&self, duration: Duration) {

@@ -63,6 +63,10 @@ impl Clock for VirtualClock {
         self.0.lock().unwrap().now
     }
 
+    fn since_boot(&self) -> Option<Duration> {
+        Some(self.elapsed())
+    }
+
     async fn wait(&self, duration: Duration) {
         let (waiter, reached) = oneshot::channel();
         {

@@ -14,7 +14,8 @@ pub struct HostFacts {
     /// The host's name.
     pub hostname: String,
     /// Distinguishes systems of the same host name: processes with the same value share the process numbers.
-    /// Containers often have their host's name, but never its process numbers.
+    /// Containers often have their host's name, but never its process numbers. Empty, or with a blank at one of its ends, it is
+    /// unknown: a system unlike any other, whose process numbers mean nothing.
     pub system: String,
     /// Looks up other processes of this host.
     pub processes: Arc<dyn Processes>,
@@ -61,6 +62,13 @@ impl std::fmt::Debug for HostFacts {
     }
 }
 
+/// Returns whether both name the same system. An unknown one, of which a part could not be read, is unlike any other: nothing is
+/// concluded from process numbers.
+pub(super) fn is_same_system(one: &str, other: &str) -> bool {
+    let is_known = !one.is_empty() && one.trim().len() == one.len();
+    is_known && one == other
+}
+
 /// One process, distinguished from a later one of the same number.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct ProcessIdentity {
@@ -97,7 +105,7 @@ impl ProcessIdentity {
 
     /// Returns whether the process has a number of this system.
     pub(crate) fn is_of_this_system(&self) -> bool {
-        self.system == start::system()
+        is_same_system(&self.system, &start::system())
     }
 
     /// Returns whether the process is suspended: it may go on later.
@@ -252,6 +260,19 @@ mod tests {
             ..gone
         };
         assert!(!elsewhere.has_ended(), "its number belongs to another system");
+        assert!(is_same_system(&own.system, &own.system));
+        let (boot, namespace) = own.system.split_once(' ').unwrap();
+        for unknown in [
+            "".to_owned(),
+            " ".to_owned(),
+            format!("{boot} "),
+            format!(" {namespace}"),
+        ] {
+            assert!(
+                !is_same_system(&unknown, &unknown),
+                "{unknown:?} is unlike any other"
+            );
+        }
         if let Some(started) = own.started {
             let earlier = ProcessIdentity {
                 started: Some(started - 1),

@@ -105,6 +105,14 @@ impl<L: Layer> Store for Layered<L> {
         self.0.inner().break_lock(name, owner).await
     }
 
+    async fn break_ended_lock(&self, name: &str) -> Result<bool> {
+        self.0.inner().break_ended_lock(name).await
+    }
+
+    fn holds_locks(&self) -> bool {
+        self.0.inner().holds_locks()
+    }
+
     fn shortens_journals(&self) -> bool {
         self.0.shortens_journals()
     }

@@ -109,7 +109,7 @@ impl ReservedLock {
         };
         let guard = match locking {
             Ok(guard) => guard,
-            Err(error) if error.kind() == ErrorKind::Conflict => {
+            Err(error_of_store) if error_of_store.kind() == ErrorKind::Conflict => {
                 let holders = Others::holders(store, name, runtime).await?;
                 let error = match holders.0.is_empty() {
                     // Only the store's own lock knows the holder, whose lock file was removed.
@@ -117,7 +117,7 @@ impl ReservedLock {
                         let held = format!(
                             "\n  {}: {}, whose operation goes on without its lock file",
                             store.url(),
-                            error.message()
+                            error_of_store.message()
                         );
                         holders.conflict_with(&held, store, name, facts).with_hint(
                             "there is no lock file to remove: cancel the operation in the process that runs it, end that process, or wait for its end",
@@ -125,6 +125,11 @@ impl ReservedLock {
                     }
                     false => holders.conflict(store, name, facts),
                 };
+                let error = error_of_store
+                    .hints()
+                    .iter()
+                    .cloned()
+                    .fold(error, Error::with_hint);
                 let is_held = true;
                 return Err(Refused { error, is_held });
             }

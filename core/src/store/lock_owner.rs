@@ -1,6 +1,6 @@
 //! The owner that a lock file names, and the state of its process.
 
-use super::{HostFacts, ProcessState};
+use super::{HostFacts, ProcessState, host::is_same_system};
 use crate::{
     error::{Error, Result},
     runtime::Timestamp,
@@ -63,7 +63,8 @@ impl Owner {
 
     /// Returns whether the lock states that the owner shares the process numbers of this process.
     fn is_of_this_system(&self, facts: &HostFacts) -> bool {
-        self.hostname == facts.hostname && self.system.as_ref() == Some(&facts.system)
+        let system = self.system.as_deref();
+        self.hostname == facts.hostname && system.is_some_and(|system| is_same_system(system, &facts.system))
     }
 
     /// Returns whether the owner has ended without releasing its lock.
@@ -93,7 +94,7 @@ impl Owner {
     /// reference engine writes it, is therefore checked by its process number when it names this host.
     pub(super) fn holder(&self, facts: &HostFacts) -> Option<Holder> {
         let names_this_host = self.hostname == facts.hostname;
-        let is_comparable = self.system.is_none() || self.system.as_ref() == Some(&facts.system);
+        let is_comparable = self.system.is_none() || self.is_of_this_system(facts);
         if names_this_host && is_comparable && self.has_ended(facts) {
             return None;
         }
@@ -288,6 +289,21 @@ mod tests {
         );
         let container = seen(8, "here", Some("another"), Some("update"));
         assert!(!container.unwrap().1);
+        let facts = HostFacts {
+            system: " ".to_owned(),
+            ..HostFacts::system()
+        };
+        let owner = Owner {
+            pid: u32::MAX,
+            username: "bob".to_owned(),
+            hostname: facts.hostname.clone(),
+            timestamp: "2026-01-02T03:04:05Z".parse().unwrap(),
+            system: Some(facts.system.clone()),
+            operation: None,
+            run: None,
+        };
+        assert!(!owner.is_gone(&facts), "both systems are unknown");
+        assert!(!owner.holder(&facts).unwrap().is_alive);
     }
 
     #[test]

@@ -109,6 +109,14 @@ impl Store for MeteredStore {
         self.inner.break_lock(name, owner).await
     }
 
+    async fn break_ended_lock(&self, name: &str) -> Result<bool> {
+        self.inner.break_ended_lock(name).await
+    }
+
+    fn holds_locks(&self) -> bool {
+        self.inner.holds_locks()
+    }
+
     fn shortens_journals(&self) -> bool {
         self.inner.shortens_journals()
     }

@@ -241,6 +241,20 @@ pub trait Store: Send + Sync + 'static {
         Ok(false)
     }
 
+    /// Frees the lock of `name` where its holder has ended, or has failed to release it, and returns whether that was so. By default a
+    /// lock ends with its holder.
+    ///
+    /// # Errors
+    /// Those of the store.
+    async fn break_ended_lock(&self, _name: &str) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Returns whether this process holds a lock in the store, where locks are leases.
+    fn holds_locks(&self) -> bool {
+        false
+    }
+
     /// Returns whether a journal is shortened each time its checkpoint is refreshed, because each of its parts is an object. By default it
     /// grows until the operation ends.
     fn shortens_journals(&self) -> bool {
@@ -281,14 +295,19 @@ pub struct LockPurpose<'name> {
     pub operation: &'name str,
     /// The id of its run, where it has one.
     pub run: Option<&'name str>,
+    /// How long the lock may be observed, where only that shows whether its holder still runs; `None` until that is known.
+    pub patience: Option<Duration>,
 }
 
 impl<'name> LockPurpose<'name> {
     /// Returns the purpose of an operation without the id of a run.
     #[must_use]
     pub const fn of(operation: &'name str) -> Self {
-        let run = None;
-        Self { operation, run }
+        Self {
+            operation,
+            run: None,
+            patience: None,
+        }
     }
 }
 

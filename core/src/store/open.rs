@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use super::{
     FileStore, MemoryStore, Store, StoreSettings,
-    location::without_user,
+    location::{unknown_parameter, without_user},
     numbered::{Removal, with_journals},
     object::open as open_bucket,
     postgres::PostgresStore,
@@ -91,14 +91,32 @@ pub fn open_with(
         ))
         .with_hint(
             "there are file:///absolute/folder, file://./relative/folder, memory://, s3://bucket, gs://bucket, \
-             azblob://container and postgres://host/database; only hosts in Rust can pass a store of their own",
+             azblob://container and postgres://host/database; a program can also pass a store of its own, an object with the methods \
+             get, put, list and delete",
         )),
     }
 }
 
-/// Parses the path of a file URL. Parameters after `?` (`no_tmp_dir` of other engines) are ignored.
+/// The parameters of a folder that the reference engine knows. They change nothing here: folders are created, temporary files lie beside their
+/// targets, and sidecars are always written.
+const IGNORED_OF_FILE: [&str; 6] = [
+    "no_tmp_dir",
+    "metadata",
+    "create_dir",
+    "dir_file_mode",
+    "base_url",
+    "secret_key_path",
+];
+
+/// Parses the path of a file URL. The parameters after `?` must be known, and are ignored.
 fn file_path(url: &str, rest: &str) -> Result<String> {
-    let path = rest.split_once('?').map_or(rest, |(path, _)| path);
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
+        let name = parameter.split_once('=').map_or(parameter, |(name, _)| name);
+        if !IGNORED_OF_FILE.contains(&name) {
+            return Err(unknown_parameter(url, name, &IGNORED_OF_FILE));
+        }
+    }
     if path.is_empty() {
         return Err(Error::invalid(format!("the store URL {url:?} names no folder")));
     }
@@ -146,7 +164,7 @@ mod tests {
         assert_eq!(url_of("file://./state").unwrap(), "file:///base/state");
         assert_eq!(url_of("file://state").unwrap(), "file:///base/state");
         assert_eq!(
-            url_of("file://a%20b?no_tmp_dir=true").unwrap(),
+            url_of("file://a%20b?no_tmp_dir=true&metadata=skip&create_dir=1").unwrap(),
             "file:///base/a b"
         );
         assert_eq!(url_of("memory://").unwrap(), "memory://");
@@ -160,6 +178,11 @@ mod tests {
             ("s3://bucket", "needs credentials"),
             ("s3://bucket?acl=x", "unknown parameter \"acl\""),
             ("file://", "names no folder"),
+            ("file:///abs?prefix=a", "unknown parameter \"prefix\""),
+            (
+                "file:///abs?no_tmp_dir=true&region=x",
+                "unknown parameter \"region\"",
+            ),
             ("file://~/x", "starts with ~"),
             ("file:///a%zz", "percent escape"),
         ] {

@@ -231,4 +231,12 @@ impl Store for SharedStore {
     async fn break_lock(&self, name: &str, owner: &LockOwner) -> Result<bool> {
         self.leases.break_held(name, owner).await
     }
+
+    async fn break_ended_lock(&self, name: &str) -> Result<bool> {
+        self.leases.break_ended(name).await
+    }
+
+    fn holds_locks(&self) -> bool {
+        self.leases.are_held()
+    }
 }

@@ -54,7 +54,7 @@ async fn open_in(folder: &Path, death: Option<Death>) -> Stack {
     let runtime = Runtime::system(handle.clone());
     let files = FileStore::new(folder.join("state"), runtime.clone()).unwrap();
     let store: Arc<dyn Store> = match death {
-        Some(death) => Arc::new(MortalStore::new(files, death)),
+        Some(death) => Arc::new(MortalStore::new(Arc::new(files), death)),
         None => Arc::new(files),
     };
     let things = Things::new(folder.join("things"), runtime.clock, runtime.random);

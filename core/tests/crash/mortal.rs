@@ -1,8 +1,12 @@
-//! A file store whose process kills itself at a given write.
+//! A store whose process kills itself at a given write. The tests of remote stores use it, too.
 
 use std::{
     fmt,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -10,7 +14,7 @@ use bytes::Bytes;
 use rustix::process::{Signal, getpid, kill_process};
 use stackwright::{
     Result,
-    store::{Condition, FileStore, LockGuard, Md5Digest, Object, ObjectInfo, Store, Version},
+    store::{Condition, LockGuard, LockOwner, LockPurpose, Md5Digest, Object, ObjectInfo, Store, Version},
 };
 
 /// The time of the process's death relative to the given write.
@@ -51,15 +55,15 @@ impl fmt::Display for Death {
     }
 }
 
-/// A file store that counts its writes and kills its own process at one of them.
+/// A store that counts its writes and kills its own process at one of them.
 pub(crate) struct MortalStore {
-    inner: FileStore,
+    inner: Arc<dyn Store>,
     death: Death,
     writes: AtomicUsize,
 }
 
 impl MortalStore {
-    pub(crate) fn new(inner: FileStore, death: Death) -> Self {
+    pub(crate) fn new(inner: Arc<dyn Store>, death: Death) -> Self {
         Self {
             inner,
             death,
@@ -150,6 +154,38 @@ impl Store for MortalStore {
 
     async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
         self.inner.lock(name).await
+    }
+
+    async fn lock_for(&self, name: &str, purpose: LockPurpose<'_>) -> Result<Box<dyn LockGuard>> {
+        self.inner.lock_for(name, purpose).await
+    }
+
+    async fn break_lock(&self, name: &str, owner: &LockOwner) -> Result<bool> {
+        self.inner.break_lock(name, owner).await
+    }
+
+    async fn break_ended_lock(&self, name: &str) -> Result<bool> {
+        self.inner.break_ended_lock(name).await
+    }
+
+    fn holds_locks(&self) -> bool {
+        self.inner.holds_locks()
+    }
+
+    fn shortens_journals(&self) -> bool {
+        self.inner.shortens_journals()
+    }
+
+    fn has_sidecars(&self) -> bool {
+        self.inner.has_sidecars()
+    }
+
+    fn rewrite_interval(&self) -> Duration {
+        self.inner.rewrite_interval()
+    }
+
+    fn cancellation_interval(&self) -> Duration {
+        self.inner.cancellation_interval()
     }
 
     async fn tidy(&self, prefix: &str) {

@@ -49,6 +49,36 @@ async fn the_table_is_the_reference_engines() {
 }
 
 #[tokio::test]
+async fn a_user_who_may_only_read_sees_the_state_and_a_write_names_the_missing_right() {
+    let Some(postgres) = places::postgres().await else {
+        return;
+    };
+    let setup = "CREATE TABLE read_only (key TEXT PRIMARY KEY, data JSON NOT NULL, updated_at TIMESTAMPTZ NOT NULL DEFAULT now()); \
+                 INSERT INTO read_only (key, data) VALUES ('.pulumi/meta.yaml', '{\"data\":\"dmVyc2lvbjogMQ==\"}'); \
+                 CREATE ROLE reader LOGIN; GRANT SELECT ON read_only TO reader; REVOKE CREATE ON SCHEMA public FROM PUBLIC";
+    assert_eq!(postgres.query(setup).await, "");
+    let url = postgres.url("read_only").replace("postgres@", "reader@");
+    let store = open(&url, &Credentials::None);
+    let read = store.get(".pulumi/meta.yaml").await.unwrap().unwrap();
+    assert_eq!(read.bytes, "version: 1");
+    assert!(
+        store
+            .get(".pulumi/journals/shop/dev.journal")
+            .await
+            .unwrap()
+            .is_none()
+    );
+    assert_eq!(store.list(".pulumi/").await.unwrap().len(), 1);
+    let tables = "SELECT count(*) FROM pg_tables WHERE tablename LIKE 'read_only_%'";
+    assert_eq!(postgres.query(tables).await, "0");
+    let error = store.put("a", "1".into(), Condition::Any).await.unwrap_err();
+    assert!(
+        error.hints().iter().any(|hint| hint.contains("rights")),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
 async fn a_row_that_another_program_has_written_is_recognised_by_its_content() {
     let Some(postgres) = places::postgres().await else {
         return;

@@ -1,4 +1,4 @@
-//! Hosts that are killed at any create, and hosts that are suspended for longer than their lease.
+//! Hosts that are killed at any create or write, and hosts that are suspended for longer than their lease.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -17,7 +17,8 @@ use stackwright::{
 use stackwright_testkit::wait::{Ended as _, TEST_TIMEOUT, blocking, output};
 
 use super::{
-    operations::{Files, RESOURCES, announce, check_nothing_lost, plain, run, stack},
+    mortal::{Death, Moment, MortalStore},
+    operations::{Files, RESOURCES, announce, check_nothing_lost, check_secrets, plain, run, stack},
     places,
 };
 
@@ -33,6 +34,11 @@ const FOLDER: &str = "STORES_FOLDER";
 const PLACE: &str = "STORES_PLACE";
 const DEATH: &str = "STORES_DEATH";
 const PAUSE: &str = "STORES_PAUSE";
+const WRITE: &str = "STORES_WRITE";
+const WORK: &str = "STORES_WORK";
+
+/// The writes of an operation at which hosts are killed.
+const WRITES: usize = 16;
 
 /// The place of a store, in a form that a host process can be given.
 fn open_place(place: &str) -> Arc<dyn Store> {
@@ -63,8 +69,16 @@ async fn host() {
         death: number(DEATH),
         pause: number(PAUSE),
     };
-    let stack = stack(open_place(&std::env::var(PLACE).unwrap()), files).await;
-    let result = run(&stack, OperationKind::Update, "one").await;
+    let mut store = open_place(&std::env::var(PLACE).unwrap());
+    if let Ok(death) = std::env::var(WRITE) {
+        store = Arc::new(MortalStore::new(store, Death::parse(&death)));
+    }
+    let kind = match std::env::var(WORK).is_ok() {
+        true => OperationKind::Destroy,
+        false => OperationKind::Update,
+    };
+    let stack = stack(store, files).await;
+    let result = run(&stack, kind, "one").await;
     let end = result
         .error
         .as_ref()
@@ -72,7 +86,7 @@ async fn host() {
     announce(&format!("ended {}", end.unwrap_or_default().replace('\n', " ")));
 }
 
-fn host_process(place: &str, folder: &Path, variable: &str, value: usize) -> Command {
+fn host_process(place: &str, folder: &Path, variable: &str, value: impl ToString) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", "hosts::host", "--ignored", "--nocapture"])
@@ -104,14 +118,54 @@ async fn survives_kills(place: impl Fn(usize) -> String) {
             "{}",
             String::from_utf8_lossy(&host.stdout)
         );
-        let next = stack(open_place(&place), plain(folder.path())).await;
-        check_nothing_lost(&next.snapshot().await.unwrap(), folder.path());
-        next.refresh(OperationOptions::default()).ended().await;
-        let result = run(&next, OperationKind::Update, "one").await;
-        assert!(result.error.is_none(), "round {round}: {:?}", result.error);
-        assert_eq!(next.snapshot().await.unwrap().resources.len(), RESOURCES + 2);
-        check_nothing_lost(&next.snapshot().await.unwrap(), folder.path());
+        goes_on(&place, folder.path()).await;
+        is_killed_at_a_write(&place, folder.path(), round, round % 2 == 1).await;
+        goes_on(&place, folder.path()).await;
     }
+}
+
+/// Runs a host that is killed at a write, unless it has fewer, of a destroy or of an update that creates everything again.
+async fn is_killed_at_a_write(place: &str, folder: &Path, round: usize, is_destroy: bool) {
+    if !is_destroy {
+        let stack = stack(open_place(place), plain(folder)).await;
+        let destroyed = run(&stack, OperationKind::Destroy, "").await;
+        assert!(destroyed.error.is_none(), "round {round}: {:?}", destroyed.error);
+    }
+    let death = Death {
+        // Writes that follow each other in rounds of one kind are far apart.
+        write: (round / 2 * 5 + 3) % WRITES,
+        moment: match round / 4 % 2 {
+            0 => Moment::After,
+            _ => Moment::Before,
+        },
+    };
+    let mut command = host_process(place, folder, WRITE, death);
+    if is_destroy {
+        command.env(WORK, "destroy");
+    }
+    let host = tokio::task::spawn_blocking(move || output(&mut command, TEST_TIMEOUT));
+    let host = host.await.unwrap();
+    let is_killed = host.status.signal() == Some(9);
+    assert!(
+        is_killed || host.status.success(),
+        "round {round}: {}",
+        String::from_utf8_lossy(&host.stdout)
+    );
+    assert!(is_killed || death.write > 4, "{death} was not reached");
+}
+
+/// Lets another host go on after a killed one.
+async fn goes_on(place: &str, folder: &Path) {
+    let store = open_place(place);
+    let next = stack(Arc::clone(&store), plain(folder)).await;
+    check_nothing_lost(&next.snapshot().await.unwrap(), folder);
+    next.refresh(OperationOptions::default()).ended().await;
+    let result = run(&next, OperationKind::Update, "one").await;
+    assert!(result.error.is_none(), "{place}: {:?}", result.error);
+    let snapshot = next.snapshot().await.unwrap();
+    assert_eq!(snapshot.resources.len(), RESOURCES + 2);
+    check_nothing_lost(&snapshot, folder);
+    check_secrets(&store, &snapshot).await;
 }
 
 /// Ends a child process that is still there.
@@ -168,6 +222,8 @@ async fn survives_suspensions(place: impl Fn(usize) -> String) {
         let after = next.snapshot().await.unwrap();
         assert_eq!(after.resources.len(), committed.resources.len(), "round {round}");
         assert_eq!(after.resources.len(), RESOURCES + 2);
+        check_nothing_lost(&after, folder.path());
+        check_secrets(&open_place(&place), &after).await;
     }
 }
 

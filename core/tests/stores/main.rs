@@ -14,5 +14,7 @@ mod database;
 mod edits;
 mod hosts;
 mod keys;
+#[path = "../crash/mortal.rs"]
+mod mortal;
 mod operations;
 mod places;

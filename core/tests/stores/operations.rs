@@ -13,11 +13,12 @@ use stackwright::{
     monitor::Registration,
     operation::{OperationKind, OperationOptions, OperationResult},
     program::{Program, ProgramContext, from_fn},
+    property::PropertyValue,
     provider::{
         Capabilities, CreateRequest, CreateResponse, DeleteRequest, HandshakeRequest, Provider,
         ProviderError, ProviderResult, ProviderStatus,
     },
-    secrets::Base64Provider,
+    secrets::PassphraseProvider,
     state::{Snapshot, integrity},
     store::Store,
 };
@@ -102,7 +103,9 @@ async fn register(context: ProgramContext, content: &'static str) -> Result<()> 
                 resource_type: "files:index:File".into(),
                 name: format!("file-{number}"),
                 custom: true,
-                inputs: [("content", content.into())].into_iter().collect(),
+                inputs: [("content", PropertyValue::secret(secret(content).into()))]
+                    .into_iter()
+                    .collect(),
                 dependencies: before.take().into_iter().collect(),
                 ..Registration::default()
             })
@@ -113,10 +116,38 @@ async fn register(context: ProgramContext, content: &'static str) -> Result<()> 
     Ok(())
 }
 
+/// Returns the secret in the content of a file.
+fn secret(content: &str) -> String {
+    format!("{SECRET}{content}")
+}
+
+/// The begin of all secrets.
+const SECRET: &str = "opensesame-";
+
+/// Checks that the secrets of a state are readable, and that the store does not have them as plaintext.
+pub(crate) async fn check_secrets(store: &Arc<dyn Store>, snapshot: &Snapshot) {
+    for state in &snapshot.resources {
+        if let Some(content) = state.inputs.get("content") {
+            let text = content.unwrapped().as_str().unwrap_or_default();
+            assert!(content.is_secret() && text.starts_with(SECRET), "{content:?}");
+        }
+    }
+    for object in store.list(".pulumi/").await.unwrap() {
+        let Some(found) = store.get(&object.key).await.unwrap() else {
+            continue;
+        };
+        let text = String::from_utf8_lossy(&found.bytes);
+        assert!(!text.contains(SECRET), "{} has a secret", object.key);
+    }
+}
+
 pub(crate) async fn stack(store: Arc<dyn Store>, files: Files) -> Stack {
     let engine = Engine::builder(tokio::runtime::Handle::current())
         .store(store)
-        .secrets(Arc::new(Base64Provider))
+        .secrets(Arc::new(PassphraseProvider::new(
+            "correct horse",
+            places::runtime(),
+        )))
         .provider("files", Arc::new(files))
         .checkpoint_interval(Some(Duration::from_millis(50)))
         .build()

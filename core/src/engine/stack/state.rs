@@ -271,7 +271,8 @@ impl Stack {
     }
 
     /// Removes every lock of the stack, for locks of crashed hosts, and returns their number. A running operation that
-    /// held one continues without protection.
+    /// held one continues without protection. In a bucket or a database the lease of an operation that has ended is freed as well, after it
+    /// was not renewed for its length where nothing else shows that; that of an operation that runs stays.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] for a stack that was renamed or removed; the errors of the store.

@@ -74,6 +74,7 @@ impl Leases {
         }
         let mut record = held.record(state.record.clone());
         record.renewals += 1;
+        record.renewed = self.since_boot();
         let renewed = self.runtime.clock.elapsed();
         let condition = Condition::Match(state.version.clone());
         match self
@@ -189,8 +190,9 @@ impl Leases {
         }
     }
 
-    /// Releases a lease. A failed attempt is repeated: until the lease has expired, the next holder would wait for nothing.
-    async fn release(&self, held: &Held) -> Result<()> {
+    /// Releases a lease. A failed attempt is repeated, later ones without the caller: until the lease has expired, the next holder would
+    /// wait for nothing.
+    async fn release(&self, held: &Held) {
         let state = held.state.lock().await;
         let released = match held.is_lost.load(Ordering::SeqCst) {
             true => Ok(()),
@@ -198,8 +200,13 @@ impl Leases {
         };
         // No renewal follows.
         held.is_lost.store(true, Ordering::SeqCst);
+        if let Err(error) = released {
+            let name = &held.name;
+            tracing::warn!(%error, name, "a lease was not released; this is repeated, and the lease expires");
+            let is_unfenced = held.is_unfenced.load(Ordering::SeqCst);
+            self.abandon(name, &held.mark, Some(is_unfenced));
+        }
         self.held().remove(&held.name);
-        released
     }
 
     async fn end(&self, held: &Held, state: &State) -> Result<()> {
@@ -270,10 +277,8 @@ impl LockGuard for LeaseGuard {
     }
 
     async fn release(mut self: Box<Self>) {
-        if let Some(held) = self.held.take()
-            && let Err(error) = self.leases.release(&held).await
-        {
-            tracing::warn!(%error, name = held.name, "a lease could not be released; it expires");
+        if let Some(held) = self.held.take() {
+            self.leases.release(&held).await;
         }
     }
 }
@@ -282,11 +287,8 @@ impl Drop for LeaseGuard {
     fn drop(&mut self) {
         if let Some(held) = self.held.take() {
             let leases = self.leases.clone();
-            drop(self.leases.runtime.spawner.spawn(async move {
-                if let Err(error) = leases.release(&held).await {
-                    tracing::warn!(%error, name = held.name, "a lease could not be released; it expires");
-                }
-            }));
+            let release = async move { leases.release(&held).await };
+            drop(self.leases.runtime.spawner.spawn(release));
         }
     }
 }

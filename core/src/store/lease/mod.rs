@@ -3,12 +3,13 @@
 //! No clock of another host is read. A lease has expired when an observer has seen its record unchanged for the lease's length by
 //! its own monotonic clock. Until another one has taken over, a holder that was suspended renews its lease and goes on.
 
+mod abandoned;
 mod holder;
 mod observer;
 mod record;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     ops::RangeInclusive,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
     time::Duration,
@@ -21,6 +22,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     runtime::Runtime,
 };
+use abandoned::Abandoned;
 use holder::{Held, LeaseGuard, State};
 pub(super) use record::LeaseRecords;
 use record::{Record, encoded};
@@ -50,8 +52,8 @@ pub(super) struct Leases {
     holder: ProcessIdentity,
     facts: HostFacts,
     held: Arc<Mutex<BTreeMap<String, Arc<Held>>>>,
-    /// The marks of records that may be written although their writes have failed: nothing holds them.
-    abandoned: Arc<Mutex<BTreeSet<String>>>,
+    /// The records that nothing holds: their writes or their releases have failed.
+    abandoned: Arc<Abandoned>,
 }
 
 impl std::fmt::Debug for Leases {
@@ -87,10 +89,22 @@ impl Leases {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a lease for an operation. Waits, no longer than its length, until the holder is known to be alive or to have ended.
+    /// Returns whether this process holds one of the leases.
+    pub(in crate::store) fn are_held(&self) -> bool {
+        !self.held().is_empty()
+    }
+
+    /// Returns the time since the start of this system, in milliseconds, as records have it.
+    fn since_boot(&self) -> Option<u64> {
+        let since = self.runtime.clock.since_boot()?;
+        u64::try_from(since.as_millis()).ok()
+    }
+
+    /// Takes a lease for an operation. Waits, no longer than its length and than the purpose allows, until the holder is known to be alive
+    /// or to have ended.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] when another one holds it, which is named.
+    /// [`ErrorKind::Conflict`] when another one holds it, which is named, or may hold it.
     pub(in crate::store) async fn take(
         &self,
         name: &str,
@@ -99,10 +113,12 @@ impl Leases {
         if self.held().contains_key(name) {
             return Err(locked(name));
         }
+        let patience = purpose.and_then(|purpose| purpose.patience);
+        let deadline = patience.map(|patience| self.runtime.clock.elapsed().saturating_add(patience));
         for _ in 0..MAX_ATTEMPTS {
             let (condition, is_unfenced) = match self.records.read(name).await? {
                 None => (Condition::Absent, false),
-                Some(object) => match self.outlasted(name, object).await? {
+                Some(object) => match self.outlasted(name, object, deadline).await? {
                     Some(ended) => (Condition::Match(ended.version), ended.is_unfenced),
                     None => continue,
                 },
@@ -127,6 +143,7 @@ impl Leases {
             renewals: 0,
             length: u64::try_from(self.length.as_millis()).unwrap_or(u64::MAX),
             holder: self.holder.clone(),
+            renewed: self.since_boot(),
             user: self.facts.username.clone(),
             host: self.facts.hostname.clone(),
             operation: purpose.map(|purpose| purpose.operation.to_owned()),
@@ -178,39 +195,10 @@ impl Leases {
             }
             Ok(_) if error.kind() == ErrorKind::Conflict => Err(error),
             _ => {
-                self.abandon(name, mark);
+                self.abandon(name, mark, None);
                 Err(error)
             }
         }
-    }
-
-    /// Releases a record that nothing holds, as soon as it is found: its holder would seem to be alive as long as this process is.
-    fn abandon(&self, name: &str, mark: &str) {
-        let mut abandoned = self.abandoned.lock().unwrap_or_else(PoisonError::into_inner);
-        abandoned.insert(mark.to_owned());
-        drop(abandoned);
-        let (leases, name, mark) = (self.clone(), name.to_owned(), mark.to_owned());
-        drop(self.runtime.spawner.spawn(async move {
-            for _ in 0..MAX_ATTEMPTS {
-                leases.runtime.clock.wait(leases.length / RENEWALS).await;
-                let Ok(Some(object)) = leases.records.read(&name).await else {
-                    continue;
-                };
-                let own = Record::of(&object).filter(|record| record.mark == mark);
-                let Some(Ok(released)) = own.map(|record| encoded(&record.released())) else {
-                    continue;
-                };
-                let release = leases.records.release(&name, &mark, released, &object.version);
-                if release.await.is_ok() {
-                    return;
-                }
-            }
-        }));
-    }
-
-    fn is_abandoned(&self, record: &Record) -> bool {
-        let abandoned = self.abandoned.lock().unwrap_or_else(PoisonError::into_inner);
-        abandoned.contains(&record.mark)
     }
 }
 
@@ -232,7 +220,7 @@ impl Unconfirmed<'_> {
 impl Drop for Unconfirmed<'_> {
     fn drop(&mut self) {
         if let Some(mark) = &self.mark {
-            self.leases.abandon(self.name, mark);
+            self.leases.abandon(self.name, mark, None);
         }
     }
 }

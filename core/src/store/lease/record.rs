@@ -1,5 +1,7 @@
 //! The records of leases, and where they are kept.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -44,6 +46,10 @@ pub(super) struct Record {
     /// In milliseconds.
     pub length: u64,
     pub holder: ProcessIdentity,
+    /// When it was renewed, in milliseconds since the start of the holder's system. Only processes of the same system compare it, which
+    /// share that clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renewed: Option<u64>,
     /// The user and the host of the holder, for messages.
     #[serde(default)]
     pub user: String,
@@ -85,7 +91,14 @@ impl Record {
             "the lease of {name} is held by the {operation} of process {} of {}@{}",
             self.holder.pid, self.user, self.host
         );
-        Error::new(ErrorKind::Conflict, text)
+        Error::new(ErrorKind::Conflict, text).with_hint(format!(
+            "a lease that is not renewed for {} s is free, also one whose release has failed; the stack's `unlock` frees that of an \
+             operation that has ended, and `break_lock` with \"{}@{}:{}\" takes it from one that still runs",
+            Duration::from_millis(self.length).as_secs_f64(),
+            self.user,
+            self.host,
+            self.holder.pid
+        ))
     }
 }
 

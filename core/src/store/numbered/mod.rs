@@ -3,7 +3,8 @@
 //! The first batch is the object of the journal's key, which begins with a line that names the folder of the others. Objects are numbered without
 //! gaps, and each is created only if absent, so that of two writers one fails at its next number. Every journal has another folder. Where a
 //! process continues or removes a journal that another one has begun, it takes the number after the last object with an empty one, which
-//! stays, so that the other process never writes again.
+//! stays, so that the other process never writes again. A store that checks the lease in each write needs no such object once the journal
+//! is removed, and keeps none.
 //!
 //! Where a store cannot remove an object under a condition, the first object of a removed journal is replaced by an end, which readers take for
 //! nothing and the next journal replaces, both under the condition that it is unchanged: a process that is suspended before a removal must not
@@ -71,7 +72,8 @@ pub(super) struct NumberedJournals<S> {
 /// How the first object of a journal is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Removal {
-    /// The store removes it if it is unchanged, as one.
+    /// The store removes it if it is unchanged, as one, and checks the lease in each write: a process whose lease was taken over writes
+    /// nothing, also where no object has its next number.
     Conditional,
     /// It is replaced by an end.
     Replacement,
@@ -203,7 +205,7 @@ impl<S: Store> Layer for NumberedJournals<S> {
         }
         // A journal of another program has no parts.
         let extent = match self.head(key).await {
-            Ok(None) => return Ok(()),
+            Ok(None) => return self.remove_rest(key).await,
             Ok(Some((extent, _))) => Some(extent),
             Err(error) if error.kind() == ErrorKind::State => None,
             Err(error) => return Err(error),
@@ -216,7 +218,8 @@ impl<S: Store> Layer for NumberedJournals<S> {
             self.take_next(key, &extent).await?;
         }
         self.end(key, &extent.head).await?;
-        self.remove_parts(key, &extent).await
+        self.remove_parts(key, &extent).await?;
+        self.remove_rest(key).await
     }
 
     async fn delete_version(&self, key: &str, version: &Version) -> Result<()> {

@@ -5,17 +5,15 @@ const KEY: &str = ".pulumi/journals/shop/dev.journal";
 
 type Host = Layered<NumberedJournals<MemoryStore>>;
 
-/// Returns a store and two hosts that use it.
+/// Returns a store that removes nothing under a condition, as a bucket, and two hosts that use it.
 fn hosts() -> (MemoryStore, Host, Host) {
+    hosts_with(Removal::Replacement)
+}
+
+fn hosts_with(removal: Removal) -> (MemoryStore, Host, Host) {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
     let store = MemoryStore::new(runtime.clone());
-    let host = || {
-        Layered(NumberedJournals::new(
-            store.clone(),
-            runtime.clone(),
-            Removal::Conditional,
-        ))
-    };
+    let host = || Layered(NumberedJournals::new(store.clone(), runtime.clone(), removal));
     let (one, other) = (host(), host());
     (store, one, other)
 }
@@ -59,10 +57,7 @@ async fn each_batch_is_an_object_of_its_own_and_all_are_read_as_one() {
     assert_eq!(keys(&other, ".pulumi/").await, [KEY]);
     assert_eq!(keys(&store, ".pulumi/").await.len(), 3);
     one.delete_version(KEY, &version).await.unwrap();
-    assert!(
-        keys(&store, "").await.is_empty(),
-        "its own journal leaves nothing"
-    );
+    assert_eq!(keys(&store, "").await, [KEY], "its own journal leaves an end");
     assert!(content(&one).await.is_none());
     one.delete_version(KEY, &version).await.unwrap();
 }
@@ -105,8 +100,8 @@ async fn the_writer_of_a_removed_journal_fails_also_after_the_next_one_has_begun
     ));
     assert_eq!(content(&one).await.unwrap(), "a\nb\nc\n");
     other.delete_version(KEY, &second).await.unwrap();
-    // Only the object that the first writer would write next.
-    assert_eq!(keys(&store, "").await.len(), 1);
+    // Only the end, and the object that the first writer would write next.
+    assert_eq!(keys(&store, "").await.len(), 2);
 }
 
 #[tokio::test]
@@ -249,5 +244,30 @@ async fn a_process_whose_journal_another_one_has_continued_and_ended_never_write
         // The next journal removes what is left of former ones.
         let next = other.append(KEY, "e".into(), Condition::Absent).await.unwrap();
         other.delete_version(KEY, &next).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn where_each_write_checks_the_lease_nothing_stays_of_the_journals_of_crashed_processes() {
+    let (store, one, other) = hosts_with(Removal::Conditional);
+    let version = begun(&one).await;
+    let read = other.get(KEY).await.unwrap().unwrap().version;
+    assert_eq!(read, version);
+    other.delete_version(KEY, &read).await.unwrap();
+    assert!(keys(&store, "").await.is_empty());
+    // What earlier versions have left goes with the next journal, and with the stack.
+    for is_removed in [false, true] {
+        for number in [3, 4] {
+            let left = if number == 3 { "b" } else { "" };
+            let key = part(KEY, "crashed", number);
+            store.put(&key, left.into(), Condition::Absent).await.unwrap();
+        }
+        if is_removed {
+            other.delete(KEY).await.unwrap();
+        } else {
+            let version = begun(&other).await;
+            other.delete_version(KEY, &version).await.unwrap();
+        }
+        assert!(keys(&store, "").await.is_empty());
     }
 }

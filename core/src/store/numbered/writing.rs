@@ -122,11 +122,26 @@ impl<S: Store> NumberedJournals<S> {
             .map(drop)
     }
 
-    /// Removes the objects of a journal after the first one was removed. Of another process's journal the last one and the taken numbers stay.
+    /// Removes what is left of journals that have ended, and the end of the last one, where the store checks leases in each write. The stack
+    /// is removed.
+    pub(super) async fn remove_rest(&self, key: &str) -> Result<()> {
+        if self.removal != Removal::Conditional {
+            return Ok(());
+        }
+        let end = self.ends().remove(key);
+        if let Some(end) = end {
+            self.inner.delete_version(key, &end.version()).await?;
+        }
+        let leftovers = self.leftovers(key).await?;
+        self.remove(leftovers).await
+    }
+
+    /// Removes the objects of a journal after the first one was removed. Of another process's journal the last one and the taken numbers stay,
+    /// unless the store checks leases in each write.
     pub(super) async fn remove_parts(&self, key: &str, extent: &Extent) -> Result<()> {
         let prefix = format!("{key}{PARTS}{}/", extent.folder);
         let mut listed = self.inner.list(&prefix).await?;
-        if !self.is_own(&extent.folder) {
+        if self.removal == Removal::Replacement && !self.is_own(&extent.folder) {
             listed.pop();
             listed.retain(|info| !is_taken(info));
         }
@@ -134,9 +149,12 @@ impl<S: Store> NumberedJournals<S> {
     }
 
     /// Lists what interrupted removals have left: of each folder all objects but the last and the taken numbers, which another
-    /// process must find.
+    /// process must find unless the store checks leases in each write.
     pub(super) async fn leftovers(&self, key: &str) -> Result<Vec<ObjectInfo>> {
         let mut listed = self.inner.list(&format!("{key}{PARTS}")).await?;
+        if self.removal == Removal::Conditional {
+            return Ok(listed);
+        }
         let folder = |info: &ObjectInfo| info.key.rsplit_once('/').map(|(folder, _)| folder.to_owned());
         let folders: Vec<_> = listed.iter().map(folder).collect();
         let mut index = 0;

@@ -65,6 +65,10 @@ impl Address {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
             let known = OWN.iter().position(|known| *known == name);
             match known.and_then(|index| own.get_mut(index)) {
+                Some(Some(_)) => {
+                    let text = format!("the store URL {shown:?} has the parameter {name:?} twice");
+                    return Err(Error::invalid(text));
+                }
                 Some(own) => {
                     *own = Some(percent_decode(value).ok_or_else(|| {
                         Error::invalid(format!(
@@ -209,6 +213,7 @@ mod tests {
             ("postgres://me:secret@host/db?sslmode=off", "\"off\""),
             ("postgres://me:secret@host:port/db", "malformed"),
             ("postgres://me:secret@host/db?table=", "\"table\""),
+            ("postgres://me:secret@host/db?table=a&table=b", "\"table\" twice"),
             ("postgres://me:secret@host/db?sslcert=x&sslmode=disable", "sslkey"),
         ] {
             let error = parse(url).map(drop).unwrap_err();

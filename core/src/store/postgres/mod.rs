@@ -301,7 +301,7 @@ impl Store for PostgresStore {
         let rows_of = |table: &str, size: &str| {
             format!(
                 "SELECT key, {size}, (extract(epoch FROM updated_at) * 1000000)::bigint \
-                 FROM {table} WHERE key ~>=~ {begin} AND key ~<~ {end}"
+                 FROM {table} WHERE key ~>=~ {begin} AND key ~<~ {end} ORDER BY key COLLATE \"C\""
             )
         };
         let parts: Vec<String> = [
@@ -312,19 +312,14 @@ impl Store for PostgresStore {
         .into_iter()
         .flatten()
         .collect();
-        let text = format!(
-            "SELECT * FROM ({}) AS found ORDER BY key COLLATE \"C\"",
-            parts.join(" UNION ALL ")
-        );
-        let rows = self
-            .server
-            .read(
-                &text,
-                &parameters.values,
-                &format!("list the objects of {prefix:?}"),
-            )
-            .await?;
-        rows.iter()
+        let action = format!("list the objects of {prefix:?}");
+        let reads = parts
+            .iter()
+            .map(|text| self.server.read(text, &parameters.values, &action));
+        let rows = futures::future::try_join_all(reads).await?;
+        let listed: Result<Vec<ObjectInfo>> = rows
+            .iter()
+            .flatten()
             .map(|row| {
                 let modified = Timestamp::from_microsecond(self.server.column::<i64>(row, 2)?)
                     .map_err(|error| Error::internal(format!("the time of a row: {error}")))?;
@@ -334,7 +329,10 @@ impl Store for PostgresStore {
                     modified,
                 })
             })
-            .collect()
+            .collect();
+        let mut listed = listed?;
+        listed.sort_by(|one, other| one.key.cmp(&other.key));
+        Ok(listed)
     }
 
     async fn delete(&self, key: &str) -> Result<()> {
@@ -401,5 +399,13 @@ impl Store for PostgresStore {
 
     async fn break_lock(&self, name: &str, owner: &LockOwner) -> Result<bool> {
         self.leases.break_held(name, owner).await
+    }
+
+    async fn break_ended_lock(&self, name: &str) -> Result<bool> {
+        self.leases.break_ended(name).await
+    }
+
+    fn holds_locks(&self) -> bool {
+        self.leases.are_held()
     }
 }

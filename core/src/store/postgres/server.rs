@@ -1,6 +1,14 @@
-//! The connection to a server: opened by the first use, and again after it was lost.
+//! The connection to a server: opened by the first use, and again after it was lost. The first write creates the tables that are missing;
+//! for reads, a missing table is an empty one, so that a user without the right to create tables can read.
 
-use std::{error::Error as _, sync::Arc, time::Duration};
+use std::{
+    error::Error as _,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use tokio::sync::Mutex;
 use tokio_postgres::{
@@ -59,13 +67,9 @@ pub(super) struct Server {
     leases: String,
     credentials: Credentials,
     runtime: Runtime,
-    connection: Mutex<Connection>,
-}
-
-#[derive(Default)]
-struct Connection {
-    client: Option<Arc<Client>>,
-    has_tables: bool,
+    connection: Mutex<Option<Arc<Client>>>,
+    /// Whether all tables are there.
+    has_tables: AtomicBool,
 }
 
 impl Server {
@@ -78,6 +82,7 @@ impl Server {
             credentials,
             runtime,
             connection: Mutex::default(),
+            has_tables: AtomicBool::new(false),
         }
     }
 
@@ -114,7 +119,7 @@ impl Server {
         })
     }
 
-    /// Runs a statement that changes nothing.
+    /// Runs a statement that changes nothing, on one table.
     pub(super) async fn read(
         &self,
         text: &str,
@@ -125,6 +130,7 @@ impl Server {
             let client = self.client(action).await?;
             match self.bounded(client.query_typed(text, parameters)).await {
                 Some(Ok(rows)) => return Ok(rows),
+                Some(Err(error)) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => return Ok(Vec::new()),
                 Some(Err(error)) if !is_loss(&error) => return Err(self.failed(&error, action)),
                 lost => self.forget(&client, lost.is_none()).await,
             }
@@ -139,7 +145,7 @@ impl Server {
         parameters: &[Parameter<'_>],
         action: &str,
     ) -> Result<Change> {
-        let client = self.client(action).await?;
+        let client = self.writing_client(action).await?;
         match self.bounded(client.execute_typed(text, parameters)).await {
             Some(Ok(rows)) => Ok(Change::Rows(rows)),
             Some(Err(error)) if !is_loss(&error) => Err(self.failed(&error, action)),
@@ -174,16 +180,31 @@ impl Server {
     /// Returns the connection, opened if there is none.
     async fn client(&self, action: &str) -> Result<Arc<Client>> {
         let mut connection = self.connection.lock().await;
-        if let Some(client) = connection.client.as_ref().filter(|client| !client.is_closed()) {
+        if let Some(client) = connection.as_ref().filter(|client| !client.is_closed()) {
             return Ok(Arc::clone(client));
         }
         let client = self.connect(action).await?;
-        if !connection.has_tables {
-            self.create_tables(&client).await?;
-            connection.has_tables = true;
-        }
-        connection.client = Some(Arc::clone(&client));
+        *connection = Some(Arc::clone(&client));
         Ok(client)
+    }
+
+    /// Returns the connection after the tables were created that are missing.
+    async fn writing_client(&self, action: &str) -> Result<Arc<Client>> {
+        for _ in 0..MAX_ATTEMPTS {
+            let client = self.client(action).await?;
+            if self.has_tables.load(Ordering::SeqCst) {
+                return Ok(client);
+            }
+            match self.bounded(self.create_tables(&client)).await {
+                Some(Ok(())) => {
+                    self.has_tables.store(true, Ordering::SeqCst);
+                    return Ok(client);
+                }
+                Some(Err(error)) if !is_loss(&error) => return Err(self.failed(&error, "create the tables")),
+                lost => self.forget(&client, lost.is_none()).await,
+            }
+        }
+        Err(self.lost(action))
     }
 
     /// Gives up a connection: the next statement opens another one.
@@ -194,7 +215,7 @@ impl Server {
             "the connection to the database was lost"
         );
         let mut connection = self.connection.lock().await;
-        connection.client.take_if(|client| Arc::ptr_eq(client, lost));
+        connection.take_if(|client| Arc::ptr_eq(client, lost));
     }
 
     async fn connect(&self, action: &str) -> Result<Arc<Client>> {
@@ -254,16 +275,11 @@ impl Server {
     }
 
     /// Creates the tables that are missing. A user who may not create some needs no right to when there are all.
-    async fn create_tables(&self, client: &Client) -> Result<()> {
-        let action = "create the tables";
+    async fn create_tables(&self, client: &Client) -> std::result::Result<(), tokio_postgres::Error> {
         let tables = [&self.table, &self.journals, &self.leases];
         let parameters = tables.map(|table| -> Parameter<'_> { (table, Type::TEXT) });
         let text = "SELECT to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL AND to_regclass($3) IS NOT NULL";
-        let present = self
-            .bounded(client.query_typed(text, &parameters))
-            .await
-            .ok_or_else(|| self.lost(action))?
-            .map_err(|error| self.failed(&error, action))?;
+        let present = client.query_typed(text, &parameters).await?;
         if present.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
             return Ok(());
         }
@@ -283,10 +299,7 @@ impl Server {
             objects(&self.journals, &format!("{}_journal", self.address.table)),
             self.leases
         );
-        self.bounded(client.batch_execute(&text))
-            .await
-            .ok_or_else(|| self.lost(action))?
-            .map_err(|error| self.failed(&error, action))
+        client.batch_execute(&text).await
     }
 
     /// Waits for the server no longer than [`STATEMENT_TIMEOUT`].

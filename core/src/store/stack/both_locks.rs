@@ -1,5 +1,7 @@
 //! The locks of two stacks, taken in the order of their names.
 
+use std::time::Duration;
+
 use futures::future::join;
 
 use super::StackStorage;
@@ -42,7 +44,7 @@ impl BothLocks {
         operation: &str,
     ) -> Result<Self> {
         let limit = from.lock_limit.max(to.lock_limit);
-        let lock = || Self::take_at_once(from, to, operation);
+        let lock = |patience| Self::take_at_once(from, to, operation, patience);
         from.repeat_locking(None, limit, |_| {}, lock).await
     }
 
@@ -50,12 +52,17 @@ impl BothLocks {
         from: &StackStorage,
         to: &StackStorage,
         operation: &str,
+        patience: Option<Duration>,
     ) -> std::result::Result<Self, Refused> {
         let place = |storage: &StackStorage| (storage.name.clone(), storage.store.url());
         let is_first = place(from) < place(to);
         let (first, second) = if is_first { (from, to) } else { (to, from) };
-        let reserved = first.reserve(Some(LockPurpose::of(operation))).await?;
-        let other = second.reserve(Some(LockPurpose::of(operation))).await?;
+        let purpose = LockPurpose {
+            patience,
+            ..LockPurpose::of(operation)
+        };
+        let reserved = first.reserve(Some(purpose)).await?;
+        let other = second.reserve(Some(purpose)).await?;
         let (held, other) = match join(reserved.publish(), other.publish()).await {
             (Ok(held), Ok(other)) => (held, other),
             (Ok(held), Err(error)) | (Err(error), Ok(held)) => {

@@ -329,7 +329,10 @@ impl StackStorage {
         limit: Duration,
         waits: impl Fn(&Error),
     ) -> Result<StackLock> {
-        let lock = || async { Ok(self.reserve(Some(purpose)).await?.publish().await?) };
+        let lock = |patience| async move {
+            let purpose = LockPurpose { patience, ..purpose };
+            Ok(self.reserve(Some(purpose)).await?.publish().await?)
+        };
         let lock = self.repeat_locking(purpose.run, limit, waits, lock).await?;
         let settled = match futures::join!(self.refuse_unsettled(), Rekeying::of(self)) {
             // After another change of the state it could not be distinguished from one that is done.
@@ -343,13 +346,13 @@ impl StackStorage {
         Ok(lock)
     }
 
-    /// Repeats `lock` while it conflicts, as [`Self::lock_within`] states.
+    /// Repeats `lock` while it conflicts, as [`Self::lock_within`] states. It gets how long it may observe a holder.
     async fn repeat_locking<L, F: Future<Output = std::result::Result<L, Refused>>>(
         &self,
         run: Option<&str>,
         limit: Duration,
         waits: impl Fn(&Error),
-        lock: impl Fn() -> F,
+        lock: impl Fn(Option<Duration>) -> F,
     ) -> Result<L> {
         let clock = &self.runtime.clock;
         let begin = clock.elapsed();
@@ -358,8 +361,10 @@ impl StackStorage {
         let mut unseen = None;
         let mut was_gone = false;
         let mut wait = None;
+        // An operation without a limit observes a lock until it is free, or its holder is known to run.
+        let mut patience = (!limit.is_zero()).then_some(limit);
         loop {
-            let Refused { error, is_held } = match lock().await {
+            let Refused { error, is_held } = match lock(patience).await {
                 Err(refused) if refused.error.kind() == ErrorKind::Conflict => refused,
                 Ok(locked) => {
                     self.runtime.meter.lock_taken();
@@ -402,11 +407,13 @@ impl StackStorage {
             if pause == LOCK_WAIT {
                 waits(&error);
             }
+            let pausing = pause.min(left);
+            patience = (limit != Duration::MAX).then(|| left.saturating_sub(pausing));
             wait.get_or_insert_with(|| {
                 tracing::info!(target: "stackwright::store", stack = %self.name, "waiting for the lock of a stack");
                 self.runtime.meter.lock_wait(|| clock.elapsed())
             });
-            clock.wait(pause.min(left)).await;
+            clock.wait(pausing).await;
             pause = (pause * 2).min(MAX_LOCK_WAIT);
         }
     }
@@ -449,16 +456,18 @@ impl StackStorage {
         lock_file::holder(&self.store, &self.name, &self.facts).await
     }
 
-    /// Removes every lock file of the stack, including those of other programs, and returns their number.
+    /// Removes every lock file of the stack, including those of other programs, and returns their number. Where the store's own lock is
+    /// that of an operation that has ended, it becomes free, too, and counts as one with its file.
     ///
     /// # Errors
     /// Those of the store.
     pub(crate) async fn break_locks(&self) -> Result<usize> {
+        let is_freed = self.store.break_ended_lock(&self.name.qualified()).await?;
         let locks = self.store.list(&self.name.locks()).await?;
         for lock in &locks {
             self.store.delete(&lock.key).await?;
         }
-        Ok(locks.len())
+        Ok(locks.len().max(usize::from(is_freed)))
     }
 
     /// Removes the locks of an owner, and returns how many there were. Where the store's own lock can be taken from its holder, that

@@ -10,10 +10,36 @@ use futures::FutureExt as _;
 use super::*;
 use crate::{
     runtime::VirtualClock,
-    store::{MemoryStore, ObjectInfo, ProcessState, Processes},
+    store::{MemoryStore, ObjectInfo, Objects, ProcessState, Processes, StoreSettings, shared},
 };
 
 const RUN: &str = "set/1";
+
+/// The objects of a store that several hosts use.
+struct SharedObjects(MemoryStore);
+
+#[async_trait::async_trait]
+impl Objects for SharedObjects {
+    fn url(&self) -> String {
+        self.0.url()
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Object>> {
+        self.0.get(key).await
+    }
+
+    async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        self.0.put(key, bytes, condition).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
+        self.0.list(prefix).await
+    }
+
+    async fn delete(&self, key: &str) -> Result<()> {
+        self.0.delete(key).await
+    }
+}
 
 /// A process table in which every process runs, without a known start.
 struct EveryProcessRuns;
@@ -28,6 +54,7 @@ fn purpose(run: &str) -> LockPurpose<'_> {
     LockPurpose {
         operation: "update",
         run: Some(run),
+        patience: None,
     }
 }
 
@@ -208,4 +235,41 @@ async fn a_stack_whose_holder_ends_after_the_conflict_is_locked() {
     assert!(ending.lists.load(SeqCst) > 2 && ending.held.lock().unwrap().is_none());
     assert_eq!(runtime.clock.elapsed(), begin, "it is free at once");
     lock.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_limit_of_a_wait_holds_for_a_lease_whose_holder_is_not_seen() {
+    let runtime = Runtime {
+        clock: VirtualClock::start(),
+        ..Runtime::system(tokio::runtime::Handle::current())
+    };
+    let memory = MemoryStore::new(runtime.clone());
+    let on_host = |host: &str| {
+        let objects = Arc::new(SharedObjects(memory.clone()));
+        let facts = HostFacts {
+            hostname: host.into(),
+            system: format!("boot of {host}"),
+            ..HostFacts::system()
+        };
+        let settings = StoreSettings::default();
+        let store = shared(objects, &settings, &runtime, &facts).unwrap();
+        on(host, &store, &runtime)
+    };
+    let held = on_host("there").lock().await.unwrap();
+    for limit in [1, 5].map(Duration::from_secs) {
+        let begin = runtime.clock.elapsed();
+        let here = on_host("here");
+        let locking = here.lock_within(LockPurpose::of("update"), limit, |_| {});
+        let error = locking.await.unwrap_err();
+        assert!(
+            error.hints().iter().any(|hint| hint.contains("stayed locked")),
+            "{error:?}"
+        );
+        let waited = runtime.clock.elapsed() - begin;
+        assert!(
+            waited >= limit && waited < limit + Duration::from_millis(500),
+            "{waited:?}"
+        );
+    }
+    held.release().await.unwrap();
 }
