@@ -46,7 +46,7 @@ def test_a_step_that_failed_is_not_what_it_was_to_be() -> None:
     assert "+ create cloud:index:Machine web (failed)\n" in result.plan_text()
 
 
-def test_a_preview_that_failed_has_no_absence_of_changes_and_its_snapshot_says_so(tmp_path: Path) -> None:
+def test_a_preview_that_failed_has_no_absence_of_changes_and_its_snapshot_has_the_error(tmp_path: Path) -> None:
     stack = simulate(shop)
     preview = stack.preview(failing, check=False)
     for check in (preview.assert_no_changes, lambda: preview.assert_unchanged("dns")):

@@ -11,7 +11,7 @@ use crate::logs;
 
 /// The text of a request while members are added.
 ///
-/// A provider that declines secrets gets their plain values, which cannot be told apart from others: no value of a property is shown.
+/// A provider that declines secrets gets their plain values, which cannot be distinguished from others: no value of a property is shown.
 pub(super) struct Shown<'py> {
     py: Python<'py>,
     class: &'static str,

@@ -6,7 +6,7 @@ use super::facts::{ResourceStep, failure_text, step_text, steps_of};
 use crate::{operation::OperationResult, urn::Urn};
 
 /// Returns why the preview of a refactored program changes something: the aliases that are missing, and the changes that no alias
-/// explains. `None` when nothing changes. The preview of a program that failed says nothing about changes: the text has its error.
+/// explains. `None` when nothing changes. The changes of a program that failed are not known: the text has its error.
 #[must_use]
 pub fn missing_aliases(preview: &OperationResult) -> Option<String> {
     if let Some(failure) = failure_text(preview) {

@@ -112,17 +112,17 @@ def _begun(first: Program | None, program: Program, settings: dict[str, Any], op
     """Returns a stack in the state of the first program, with the program that is killed."""
     stack = simulate(program if first is None else first, run=False, **settings)
     if first is not None:
-        _told("the program whose state it begins with", lambda: stack.up(**options))
+        _uncrashed("the program whose state it begins with", lambda: stack.up(**options))
     stack.program = program
     return stack
 
 
 def _run_without_crash(stack: SimulatedStack, verb: str, options: dict[str, Any]) -> None:
-    _told("the program", lambda: getattr(stack, verb)(**options))
+    _uncrashed("the program", lambda: getattr(stack, verb)(**options))
 
 
-def _told(which: str, run: Callable[[], object]) -> None:
-    """Runs an operation that is not killed. The text of its error says so."""
+def _uncrashed(which: str, run: Callable[[], object]) -> None:
+    """Runs an operation that is not killed. Its error has a text that names that."""
     try:
         run()
     except StackwrightError as error:

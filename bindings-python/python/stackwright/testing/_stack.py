@@ -288,7 +288,7 @@ class SimulatedStack:
 _OWN_OPTIONS: Final = ("faults", "check")
 _PROGRAM_OPTIONS: Final = ("program", "config", *_OWN_OPTIONS)
 _SIMULATE_OPTIONS: Final = (*SimulationSettings.__annotations__, "program", "faults", "run")
-_LIMITS: Final = frozenset(("targets", "target_dependents", "excludes", "exclude_dependents"))
+_LIMITS: Final = frozenset(("targets", "excludes"))
 """Options with which an operation need not reach all that the program registers."""
 
 
