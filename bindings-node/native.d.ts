@@ -242,6 +242,8 @@ export declare class Simulation {
   setFaults(document: string): void
   /** Returns descriptions of the faults that have not happened. */
   unusedFaults(): Array<string>
+  /** Returns the patterns of the settings that match no call, as JSON. */
+  unmatchedPatterns(): string
   /** Begins a run, which is killed at a moment. */
   beginRun(fatalMoment?: number | undefined | null): void
   /** Returns the moment at which the run was killed. */

@@ -2,6 +2,7 @@
 import { fromNative, fromText, guarded } from "./errors";
 import { native, type Native } from "./native";
 import type { HostObject } from "./host";
+import { hideValues } from "./inspection";
 import { type BodyStart, type Callee, describeError, isBody, methodBits, methodName, type Resolver } from "./provider";
 import { Raised } from "./raised";
 import { owned, type Owner } from "./strays";
@@ -336,11 +337,18 @@ export class Bridge {
         try {
             // The native side asks only for methods that the object had when it was given.
             const method = provider?.[name as keyof Callee] as (...given: unknown[]) => unknown;
+            const hidesValues = provider?.capabilities?.secrets !== true;
+            if (hidesValues) {
+                hideValues(name, asked.request);
+            }
             if (this.callBody !== undefined && isBody(name)) {
                 const keepsOutputs = provider?.capabilities?.outputs ?? false;
-                result = this.callBody(this, asked.request as BodyStart, keepsOutputs, (...given) =>
-                    Reflect.apply(method, provider, given),
-                );
+                result = this.callBody(this, asked.request as BodyStart, keepsOutputs, (...given) => {
+                    if (hidesValues) {
+                        hideValues(name, given[1]);
+                    }
+                    return Reflect.apply(method, provider, given);
+                });
             } else if (method.length === 1) {
                 // It declares only the request: creating a signal is expensive in thousands of calls.
                 result = Reflect.apply(method, provider, [asked.request]);

@@ -45,4 +45,9 @@ export class Picture {
     toDot(): string {
         return this.#native.toDot();
     }
+
+    /** Shows the title and the number of resources. */
+    [Symbol.for("nodejs.util.inspect.custom")](): string {
+        return `Picture { ${JSON.stringify(this.title)}, ${this.size} resources }`;
+    }
 }

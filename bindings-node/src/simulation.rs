@@ -90,6 +90,12 @@ impl Simulation {
         binding::unused_faults(&self.0)
     }
 
+    /// Returns the patterns of the settings that match no call, as JSON.
+    #[napi(catch_unwind)]
+    pub fn unmatched_patterns(&self) -> String {
+        binding::unmatched_patterns_document(&self.0).to_string()
+    }
+
     /// Begins a run, which is killed at a moment.
     #[napi(catch_unwind)]
     pub fn begin_run(&self, fatal_moment: Option<u32>) {

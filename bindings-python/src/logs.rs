@@ -23,6 +23,11 @@ pub(crate) fn install() {
     LazyLock::force(&HUB);
 }
 
+/// Returns a text with the secrets replaced that the operations of this process know.
+pub(crate) fn scrubbed(text: &str) -> String {
+    HUB.scrub(text)
+}
+
 /// Receives log records.
 #[pyclass(frozen, module = "stackwright._stackwright")]
 pub(crate) struct LogRecords {

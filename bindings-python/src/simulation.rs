@@ -60,6 +60,11 @@ impl Simulation {
         binding::unused_faults(&self.simulation)
     }
 
+    /// Returns the patterns of the settings that match no call, as JSON.
+    fn unmatched_patterns(&self) -> String {
+        binding::unmatched_patterns_document(&self.simulation).to_string()
+    }
+
     /// Begins a run, which is killed at a moment.
     #[pyo3(signature = (fatal_moment))]
     fn begin_run(&self, fatal_moment: Option<u64>) {

@@ -13,7 +13,7 @@ const STYLE: Style = Style {
 };
 
 /// Objects of which the names of the members are listed.
-const LISTED: &[&str] = &["EngineSettings", "Plugins", "StackSettings"];
+const LISTED: &[&str] = &["EngineSettings", "OperationOptions", "Plugins", "StackSettings"];
 /// Objects that other code of the package represents.
 const OMITTED: &[&str] = &[
     "EngineSettings",

@@ -1,9 +1,11 @@
 /** Crashes: a run is killed at each of its moments, and the next one has to complete what it left. */
 import assert from "node:assert";
 
-import { InvalidInputError } from "../errors";
+import { InvalidInputError, StackwrightError } from "../errors";
+import { given } from "../options";
 import type { AnyProgram } from "../program";
-import { simulate, SimulatedStack, type SimulationOptions } from "./stack";
+import { oneOf, operationOptionsOf, refuseUnknownSettings, refuseUnrepeatable } from "./settings";
+import { simulate, type SimulatedOptions, SimulatedStack, type SimulationOptions } from "./stack";
 
 /** A run that was killed. */
 export interface Crash {
@@ -33,52 +35,111 @@ export interface CrashOptions extends Omit<SimulationOptions, "run" | "faults" |
     every?: number;
 }
 
+const VERBS = ["up", "destroy", "refresh"];
+const RECOVERIES = ["adopt", "none"];
+const OWN = ["before", "verb", "recover", "every"];
+const NOT_OWN = ["run", "faults", "check"];
+
 /** How many crashes with problems the text of an error lists. */
 const MAX_SHOWN = 5;
 
 /**
  * Kills a run at each of its moments (before and after each call of a provider and each write of the store, and in the middle of appends to the
- * journal), and asserts that the next run completes it and nothing exists twice. Returns the crashes.
+ * journal), and asserts that the next run completes it and nothing exists twice. Returns the crashes. The options of operations hold for each
+ * run; `parallel` is 1 when left out. A program that fails without a crash, too, rejects with its own error.
  */
 export async function crashEverywhere(program: AnyProgram, options: CrashOptions = {}): Promise<Crash[]> {
-    const { before, verb = "up", recover = "adopt", every = 1, parallel = 1, ...settings } = options;
+    options = given(options);
+    refuseUnknownSettings("crashEverywhere()", options, OWN, NOT_OWN);
+    refuseUnrepeatable("crashEverywhere()", options);
+    const { before, verb = "up", recover = "adopt", every = 1, ...rest } = options;
     if (!Number.isInteger(every) || every < 1) {
         throw new InvalidInputError(`every takes a whole number from 1 on, not ${String(every)}`);
     }
-    const first = before ?? (verb === "up" ? undefined : program);
-    const crashes: Crash[] = [];
-    for (let moment = 0; ; moment += every) {
-        const stack = await simulate(first ?? program, { ...settings, run: false });
-        try {
-            if (first !== undefined) {
-                await stack.up(undefined, { parallel });
-            }
-            stack.program = program;
-            await stack.stack();
-            SimulatedStack.beginRun(stack, moment);
-            const run = () => (verb === "up" ? stack.up(undefined, { parallel, check: false }) : stack[verb]({ parallel, check: false }));
-            try {
-                await run();
-            } catch (error) {
-                if (stack.killedAt === undefined) {
-                    throw error;
-                }
-            }
-            const place = stack.killedAt;
-            if (place === undefined) {
-                break;
-            }
-            await stack.restart();
-            crashes.push({ moment, place, problems: await problemsOf(stack, verb, recover, run) });
-        } finally {
-            await stack.close();
+    oneOf("verb", verb, VERBS);
+    if (typeof recover !== "function") {
+        oneOf("recover", recover, RECOVERIES);
+    }
+    const settings = { ...rest, allowUnmatched: true };
+    const operation = { parallel: 1, ...operationOptionsOf(rest) };
+    const killed: Killed = { program, first: before ?? (verb === "up" ? undefined : program), verb, settings, operation };
+    await withStack(killed, async (stack) => {
+        await uncrashed("the program", () => operate(stack, killed));
+        if (options.allowUnmatched !== true) {
+            SimulatedStack.refuseUnmatched(stack, operation);
         }
+    });
+    const crashes: Crash[] = [];
+    for (let moment = 0, isOver = false; !isOver; moment += every) {
+        await withStack(killed, async (stack) => {
+            const place = await kill(stack, killed, moment);
+            isOver = place === undefined;
+            if (place !== undefined) {
+                await stack.restart();
+                crashes.push({ moment, place, problems: await problemsOf(stack, killed, recover) });
+            }
+        });
     }
     const broken = crashes.filter((crash) => crash.problems.length > 0);
     if (broken.length > 0) {
         throw new assert.AssertionError({ message: textOf(broken, crashes.length), operator: "crashEverywhere", stackStartFn: crashEverywhere });
     }
     return crashes;
+}
+
+/** What is killed. */
+interface Killed {
+    program: AnyProgram;
+    /** The program whose state it begins with. */
+    first: AnyProgram | undefined;
+    verb: "up" | "destroy" | "refresh";
+    settings: SimulationOptions;
+    operation: SimulatedOptions;
+}
+
+/** Calls `work` with a stack in the state of the first program, with the program that is killed. */
+async function withStack({ first, program, settings, operation }: Killed, work: (stack: SimulatedStack) => Promise<void>): Promise<void> {
+    const stack = await simulate(first ?? program, { ...settings, run: false });
+    try {
+        if (first !== undefined) {
+            await uncrashed("the program whose state it begins with", () => stack.up(undefined, operation));
+        }
+        stack.program = program;
+        await work(stack);
+    } finally {
+        await stack.close();
+    }
+}
+
+function operate(stack: SimulatedStack, { verb, operation }: Killed, options: SimulatedOptions = {}): ReturnType<SimulatedStack["up"]> {
+    return verb === "up" ? stack.up(undefined, { ...operation, ...options }) : stack[verb]({ ...operation, ...options });
+}
+
+/** Runs an operation that is not killed. Its error has a text that names that. */
+async function uncrashed(which: string, run: () => Promise<unknown>): Promise<void> {
+    try {
+        await run();
+    } catch (error) {
+        if (error instanceof StackwrightError) {
+            error.message = `crashEverywhere() has killed no run, because ${which} fails without a crash: ${error.message}`;
+        }
+        throw error;
+    }
+}
+
+/** Kills an operation at a moment, and returns its description; nothing when it has ended before. */
+async function kill(stack: SimulatedStack, killed: Killed, moment: number): Promise<string | undefined> {
+    // A stack that exists is opened without a write.
+    await stack.stack();
+    SimulatedStack.beginRun(stack, moment);
+    try {
+        await operate(stack, killed, { check: false });
+    } catch (error) {
+        if (stack.killedAt === undefined) {
+            throw error;
+        }
+    }
+    return stack.killedAt;
 }
 
 function textOf(broken: readonly Crash[], count: number): string {
@@ -92,24 +153,20 @@ function textOf(broken: readonly Crash[], count: number): string {
     return lines.join("\n");
 }
 
-async function problemsOf(
-    stack: SimulatedStack,
-    verb: "up" | "destroy" | "refresh",
-    recover: NonNullable<CrashOptions["recover"]>,
-    run: () => ReturnType<SimulatedStack["up"]>,
-): Promise<string[]> {
+async function problemsOf(stack: SimulatedStack, killed: Killed, recover: NonNullable<CrashOptions["recover"]>): Promise<string[]> {
     if (recover === "adopt") {
         await adopt(stack);
     } else if (recover !== "none") {
         await recover(stack);
     }
-    const completed = await run();
+    const { verb, operation } = killed;
+    const completed = await operate(stack, killed, { check: false });
     if (completed.error !== undefined) {
         return [`it failed: ${completed.error.message}`];
     }
     const problems = stack.discrepancies();
     if (verb !== "destroy") {
-        const again = verb === "up" ? await stack.preview(undefined, { check: false }) : await stack.refresh({ check: false, dryRun: true });
+        const again = verb === "up" ? await stack.preview(undefined, { ...operation, check: false }) : await stack.refresh({ ...operation, check: false, dryRun: true });
         if (again.error !== undefined) {
             problems.push(`the preview after it failed: ${again.error.message}`);
         } else if (again.hasChanges) {

@@ -1,5 +1,6 @@
 /** Faults: what happens to the calls of providers that a pattern names. */
 import { InvalidInputError } from "../errors";
+import { type Names, refuseUnknown } from "../options";
 import { ProviderStatus } from "../provider";
 
 /** A call of a provider. */
@@ -31,12 +32,24 @@ export interface FailOptions extends FaultOptions {
     initialization?: boolean;
 }
 
+/** What happens to a call, as the engine reads it. */
+interface Effect {
+    effect: string;
+    [member: string]: unknown;
+}
+
+interface FaultDocument extends Effect {
+    call: string;
+    type: string;
+    name: string;
+}
+
 /** A fault of one operation; made by `fail()`, `delay()`, `interrupt()` and `kill()`. */
 export class Fault {
-    readonly #document: object;
+    readonly #document: FaultDocument;
 
     /** @internal */
-    constructor(call: FaultCall, type: string, options: FaultOptions, effect: object) {
+    constructor(call: FaultCall, type: string, options: FaultOptions, effect: Effect) {
         if (!CALLS.includes(call)) {
             throw new InvalidInputError(`call takes one of ${CALLS.join(", ")}, not ${JSON.stringify(call)}`);
         }
@@ -47,6 +60,12 @@ export class Fault {
             }
         }
         this.#document = { call, type, name, times: times === Infinity ? null : times, skip, in_previews: inPreviews, ...effect };
+    }
+
+    /** Shows the effect and the calls. */
+    [Symbol.for("nodejs.util.inspect.custom")](): string {
+        const { effect, call, type, name } = this.#document;
+        return `Fault { ${effect} ${call} of "${type}" named "${name}" }`;
     }
 
     /** @internal Writes faults for the engine. */
@@ -62,8 +81,12 @@ export class Fault {
     }
 }
 
+const FAULT_OPTIONS: Names<FaultOptions> = { name: true, times: true, skip: true, inPreviews: true };
+const FAIL_OPTIONS: Names<FailOptions> = { ...FAULT_OPTIONS, message: true, status: true, answerLost: true, initialization: true };
+
 /** Fails calls: `fail("create", "aws:s3/bucket:*", { name: "logs" })`. `type` is a pattern of types, or of the tokens of functions. */
 export function fail(call: FaultCall = "create", type = "*", options: FailOptions = {}): Fault {
+    refuseUnknown("fail()", options, FAIL_OPTIONS);
     const { message = "the test has failed this call", status = ProviderStatus.unknown } = options;
     const effect =
         options.answerLost === true
@@ -76,11 +99,13 @@ export function fail(call: FaultCall = "create", type = "*", options: FailOption
 
 /** Delays calls by real time, 0.02 seconds when left out, so that others end before. */
 export function delay(call: FaultCall = "create", type = "*", options: FaultOptions & { seconds?: number } = {}): Fault {
+    refuseUnknown("delay()", options, { ...FAULT_OPTIONS, seconds: true });
     return new Fault(call, type, options, { effect: "delay", seconds: options.seconds ?? 0.02 });
 }
 
 /** Interrupts the operation when the call begins, as by a key press: the call ends, and no other begins. */
 export function interrupt(call: FaultCall = "create", type = "*", options: FaultOptions = {}): Fault {
+    refuseUnknown("interrupt()", options, FAULT_OPTIONS);
     return new Fault(call, type, options, { effect: "interrupt" });
 }
 
@@ -89,5 +114,6 @@ export function interrupt(call: FaultCall = "create", type = "*", options: Fault
  * effect: the thing is created, and not recorded.
  */
 export function kill(call: FaultCall = "create", type = "*", options: FaultOptions & { after?: boolean } = {}): Fault {
+    refuseUnknown("kill()", options, { ...FAULT_OPTIONS, after: true });
     return new Fault(call, type, options, { effect: options.after === true ? "kill_after" : "kill_before" });
 }

@@ -2,10 +2,17 @@
 import assert from "node:assert";
 
 import { native } from "../native";
+import { given } from "../options";
 import { type Deployment, Result } from "../operation";
 import type { AnyProgram } from "../program";
 import type { SimulatedResult } from "./result";
-import { simulate, type SimulationOptions } from "./stack";
+import { operationOptionsOf, refuseUnknownSettings, refuseUnrepeatable } from "./settings";
+import { simulate, SimulatedStack, type SimulationOptions } from "./stack";
+
+/** The options of `refactoring()`, for both programs. */
+export type RefactoringOptions = Omit<SimulationOptions, "state" | "run" | "faults" | "check">;
+
+const NOT_OWN = ["state", "run", "faults", "check"];
 
 /**
  * Asserts that a program changes nothing in the state of another one, or in an exported one, and returns the result of the preview.
@@ -14,17 +21,25 @@ import { simulate, type SimulationOptions } from "./stack";
 export async function refactoring(
     before: AnyProgram | { state: Deployment | string },
     after: AnyProgram,
-    options: Omit<SimulationOptions, "state" | "run"> = {},
+    options: RefactoringOptions = {},
 ): Promise<SimulatedResult> {
+    options = given(options);
+    refuseUnknownSettings("refactoring()", options, [], NOT_OWN);
+    refuseUnrepeatable("refactoring()", options);
+    // Either program may be the one that reaches what a pattern names.
+    const settings = { ...options, allowUnmatched: true };
     const isState = typeof before === "object" && "state" in before;
     const stack = isState
-        ? await simulate(undefined, { ...options, state: before.state, run: false })
-        : await simulate(before as AnyProgram, options);
+        ? await simulate(undefined, { ...settings, state: before.state, run: false })
+        : await simulate(before as AnyProgram, settings);
     try {
-        const preview = await stack.preview(after, { ignoreProtect: true });
+        const preview = await stack.preview(after, { ...operationOptionsOf(options), ignoreProtect: true });
         const text = native.missingAliases(Result.native(preview.result));
         if (typeof text === "string") {
             throw new assert.AssertionError({ message: text, operator: "refactoring", stackStartFn: refactoring });
+        }
+        if (options.allowUnmatched !== true) {
+            SimulatedStack.refuseUnmatched(stack, options);
         }
         return preview;
     } finally {

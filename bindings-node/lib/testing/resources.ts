@@ -102,6 +102,11 @@ export class Resources implements Iterable<SimulatedResource> {
         return this.#resources.map((resource) => resource.name);
     }
 
+    /** Shows the names. */
+    [Symbol.for("nodejs.util.inspect.custom")](): string {
+        return `Resources { ${this.names.join(", ")} }`;
+    }
+
     [Symbol.iterator](): Iterator<SimulatedResource> {
         return this.#resources[Symbol.iterator]();
     }

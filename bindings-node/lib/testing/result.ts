@@ -7,6 +7,7 @@ import type { ResourceRecord, StepOp } from "../documents";
 import { guarded, InvalidInputError } from "../errors";
 import { type Native, native } from "../native";
 import { Result } from "../operation";
+import { type Names, refuseUnknown } from "../options";
 import { Resources, SimulatedResource } from "./resources";
 
 /** The variable of the environment that makes `assertMatchesSnapshot` write. */
@@ -14,9 +15,19 @@ const UPDATE_VARIABLE = "STACKWRIGHT_UPDATE_SNAPSHOTS";
 
 /** The options of assertions. */
 export interface AssertionOptions {
-    /** Whether it may happen to no other resource. */
+    /** Whether nothing else may change. */
     only?: boolean;
 }
+
+const ASSERTION_OPTIONS: Names<AssertionOptions> = { only: true };
+
+/** The options of `assertMatchesSnapshot()`. */
+export interface SnapshotOptions {
+    /** Whether the file is written instead. */
+    update?: boolean;
+}
+
+const SNAPSHOT_OPTIONS: Names<SnapshotOptions> = { update: true };
 
 /** Returns whether a resource is the stack itself or a default provider. */
 function isOwn({ type, name }: ResourceRecord): boolean {
@@ -25,7 +36,7 @@ function isOwn({ type, name }: ResourceRecord): boolean {
 
 /**
  * A result with its resources as data, and assertions that say what happened instead. Resources in assertions are patterns: names,
- * types (with a `:`), `type::name` or URNs, in which `*` is any text; one, or a list.
+ * types (with a `:`), `type::name` or URNs, in which `*` is any text; one, or a list. A step that failed does not count as what it was to do.
  */
 export class SimulatedResult {
     readonly #native: Native.Operation;
@@ -89,32 +100,36 @@ export class SimulatedResult {
         }
     }
 
-    /** Asserts that neither a resource nor an output of the stack has changed, or would. */
+    /** Asserts that the operation has succeeded, and that neither a resource nor an output of the stack has changed, or would. */
     assertNoChanges(): void {
         this.#assert("no_changes", [], false, this.assertNoChanges);
     }
 
     /** Asserts that each pattern names a resource that is created. */
-    assertCreates(resources: string | readonly string[], { only = false }: AssertionOptions = {}): void {
-        this.#assert("created", resources, only, this.assertCreates);
+    assertCreates(resources: string | readonly string[], options: AssertionOptions = {}): void {
+        refuseUnknown("assertCreates()", options, ASSERTION_OPTIONS);
+        this.#assert("created", resources, options.only ?? false, this.assertCreates);
     }
 
     /** Asserts that each pattern names a resource that is updated in place. */
-    assertUpdates(resources: string | readonly string[], { only = false }: AssertionOptions = {}): void {
-        this.#assert("updated", resources, only, this.assertUpdates);
+    assertUpdates(resources: string | readonly string[], options: AssertionOptions = {}): void {
+        refuseUnknown("assertUpdates()", options, ASSERTION_OPTIONS);
+        this.#assert("updated", resources, options.only ?? false, this.assertUpdates);
     }
 
     /** Asserts that each pattern names a resource that is replaced. */
-    assertReplaces(resources: string | readonly string[], { only = false }: AssertionOptions = {}): void {
-        this.#assert("replaced", resources, only, this.assertReplaces);
+    assertReplaces(resources: string | readonly string[], options: AssertionOptions = {}): void {
+        refuseUnknown("assertReplaces()", options, ASSERTION_OPTIONS);
+        this.#assert("replaced", resources, options.only ?? false, this.assertReplaces);
     }
 
     /** Asserts that each pattern names a resource that is deleted. */
-    assertDeletes(resources: string | readonly string[], { only = false }: AssertionOptions = {}): void {
-        this.#assert("deleted", resources, only, this.assertDeletes);
+    assertDeletes(resources: string | readonly string[], options: AssertionOptions = {}): void {
+        refuseUnknown("assertDeletes()", options, ASSERTION_OPTIONS);
+        this.#assert("deleted", resources, options.only ?? false, this.assertDeletes);
     }
 
-    /** Asserts that each pattern names resources that exist and all stay as they are. */
+    /** Asserts that each pattern names resources that exist and all stay as they are. A preview that failed does not show that. */
     assertUnchanged(resources: string | readonly string[]): void {
         this.#assert("unchanged", resources, false, this.assertUnchanged);
     }
@@ -124,7 +139,7 @@ export class SimulatedResult {
         this.#assert("protected", resources, false, this.assertProtected);
     }
 
-    /** Returns the steps with their properties, and the outputs, as text that is the same for equal runs. Secrets are masked. */
+    /** Returns the steps with their properties, and the outputs, as text that is the same for equal runs. Secrets are masked. That of a failed operation begins with the first line of its error. */
     planText(): string {
         return native.planText(this.#native);
     }
@@ -133,7 +148,9 @@ export class SimulatedResult {
      * Asserts that `planText()` is what a file has. With `update`, or where the variable `STACKWRIGHT_UPDATE_SNAPSHOTS` of the environment is
      * `1`, the file is written instead. A relative path begins at the working directory.
      */
-    assertMatchesSnapshot(file: string, { update = process.env[UPDATE_VARIABLE] === "1" }: { update?: boolean } = {}): void {
+    assertMatchesSnapshot(file: string, options: SnapshotOptions = {}): void {
+        refuseUnknown("assertMatchesSnapshot()", options, SNAPSHOT_OPTIONS);
+        const { update = process.env[UPDATE_VARIABLE] === "1" } = options;
         const actual = this.planText();
         if (update) {
             mkdirSync(dirname(file), { recursive: true });

@@ -9,12 +9,15 @@ import { type Native, native } from "../native";
 import { type Deployment, type Operation, type OperationOptions, Result } from "../operation";
 import type { AnyProgram } from "../program";
 import type { Provider } from "../provider";
+import { given, refuseUnknown } from "../options";
 import type { Stack } from "../stack";
 import type { PropertyMap } from "../values";
 import { type Answer, type Outputs, readAnswers } from "./answers";
 import { Fault } from "./faults";
 import type { Resources } from "./resources";
 import { SimulatedResult } from "./result";
+import { PROGRAM_OPTIONS, refuseUnknownSettings, SIMULATED_OPTIONS } from "./settings";
+import { unmatchedText, type UnmatchedPattern } from "./unmatched";
 import { World } from "./world";
 
 /** A call of a provider. */
@@ -83,6 +86,12 @@ export interface SimulationOptions extends SimulatedProgramOptions {
     settings?: Omit<StackOptions, "program" | "config">;
     /** Whether the program is run at once, as when left out. With false, call `up()`. */
     run?: boolean;
+    /**
+     * Whether patterns of `outputs`, `replaceOn`, `deleteBeforeReplace` and `functions` may match nothing, as where a program reaches a type
+     * with some configurations only. Otherwise that is an error after the first operation which runs a program: the pattern may be misspelt.
+     * Operations with `targets` or `excludes` do not count.
+     */
+    allowUnmatched?: boolean;
 }
 
 /** What a simulated stack is made of. @internal */
@@ -95,6 +104,7 @@ export interface Parts {
     settings: StackOptions;
     engine: Omit<EngineOptions, "store">;
     record: string | undefined;
+    allowUnmatched: boolean;
 }
 
 /** A stack with a world of its own; `simulate()` makes it. */
@@ -102,6 +112,8 @@ export class SimulatedStack {
     readonly #parts: Parts;
     #engine: [Engine, Bridge] | undefined;
     #last: SimulatedResult | undefined;
+    /** Whether the patterns of the settings have to match something of the next operation that runs the program. */
+    #checksPatterns: boolean;
     /** The name, as `project/stack`. */
     readonly name: string;
     /** The program of the next operations. */
@@ -114,6 +126,7 @@ export class SimulatedStack {
     /** @internal */
     constructor(parts: Parts) {
         this.#parts = parts;
+        this.#checksPatterns = !parts.allowUnmatched;
         this.name = parts.name;
         this.program = parts.program;
         this.config = parts.config;
@@ -122,6 +135,7 @@ export class SimulatedStack {
 
     /** Brings the stack to the state that the program describes; a given program is that of the next operations, too. */
     async up(program?: AnyProgram, options: SimulatedProgramOptions = {}): Promise<SimulatedResult> {
+        refuseUnknown("up()", options, PROGRAM_OPTIONS);
         this.program = program ?? this.program;
         this.config = options.config ?? this.config;
         return this.#operate("up", options);
@@ -129,6 +143,7 @@ export class SimulatedStack {
 
     /** Computes what `up()` would do; the program and configuration that are given hold for this preview alone. */
     async preview(program?: AnyProgram, options: SimulatedProgramOptions = {}): Promise<SimulatedResult> {
+        refuseUnknown("preview()", options, PROGRAM_OPTIONS);
         const before = [this.program, this.config] as const;
         try {
             this.program = program ?? this.program;
@@ -141,11 +156,13 @@ export class SimulatedStack {
 
     /** Reads every thing and records what is there. */
     async refresh(options: SimulatedOptions = {}): Promise<SimulatedResult> {
+        refuseUnknown("refresh()", options, SIMULATED_OPTIONS);
         return this.#operate("refresh", options);
     }
 
     /** Deletes every resource. */
     async destroy(options: SimulatedOptions = {}): Promise<SimulatedResult> {
+        refuseUnknown("destroy()", options, SIMULATED_OPTIONS);
         return this.#operate("destroy", options);
     }
 
@@ -165,7 +182,25 @@ export class SimulatedStack {
         if (check && result.error !== undefined) {
             throw result.error;
         }
+        if (this.#checksPatterns && (verb === "up" || verb === "preview") && result.error === undefined) {
+            this.#checksPatterns = false;
+            SimulatedStack.refuseUnmatched(this, options);
+        }
         return result;
+    }
+
+    /**
+     * @internal Refuses patterns of the settings that have matched nothing: they may be misspelt. After an operation with options that limit
+     * it, that is not known.
+     */
+    static refuseUnmatched(stack: SimulatedStack, { targets, excludes }: OperationOptions): void {
+        if (targets !== undefined || excludes !== undefined) {
+            return;
+        }
+        const unmatched = JSON.parse(stack.#parts.simulation.unmatchedPatterns()) as UnmatchedPattern[];
+        if (unmatched.length > 0) {
+            throw new Error(unmatchedText(unmatched, stack.calls));
+        }
     }
 
     async #resultOf(operation: Operation): Promise<SimulatedResult> {
@@ -294,6 +329,8 @@ function schemaOf(schema: object | string): unknown {
  * ```
  */
 export async function simulate(program?: AnyProgram, options: SimulationOptions = {}): Promise<SimulatedStack> {
+    options = given(options);
+    refuseUnknownSettings("simulate()", options);
     const {
         stack = "project/test",
         functions,
@@ -310,6 +347,7 @@ export async function simulate(program?: AnyProgram, options: SimulationOptions 
         passphrase,
         settings = {},
         run = true,
+        allowUnmatched = false,
         config,
         ...first
     } = options;
@@ -340,6 +378,7 @@ export async function simulate(program?: AnyProgram, options: SimulationOptions 
         settings,
         engine,
         record: played === undefined ? record : undefined,
+        allowUnmatched,
     });
     if (state !== undefined) {
         await (await simulated.stack()).importDeployment(state, { force: true });

@@ -1,5 +1,7 @@
 /** A helper for `node:test`. */
+import { given } from "../options";
 import type { AnyProgram } from "../program";
+import { operationOptionsOf, refuseUnknownSettings } from "./settings";
 import { simulate, type SimulatedStack, type SimulationOptions } from "./stack";
 
 /** What a test of `node:test` gets. */
@@ -9,15 +11,12 @@ export interface TestContextLike {
 
 /** Does what `simulate()` does, and closes the stack at the end of a test of `node:test`: `const stack = await simulated(t, program)`. */
 export async function simulated(context: TestContextLike, program?: AnyProgram, options: SimulationOptions = {}): Promise<SimulatedStack> {
+    options = given(options);
+    refuseUnknownSettings("simulated()", options);
     const stack = await simulate(program, { ...options, run: false });
     context.after(() => stack.close());
     if (options.run !== false) {
-        const { faults, check, config } = options;
-        await stack.up(undefined, {
-            ...(faults === undefined ? {} : { faults }),
-            ...(check === undefined ? {} : { check }),
-            ...(config === undefined ? {} : { config }),
-        });
+        await stack.up(undefined, operationOptionsOf(options));
     }
     return stack;
 }

@@ -94,6 +94,11 @@ export class World implements Iterable<Thing> {
         return membersOf(this.#source).length;
     }
 
+    /** Shows the names of the things. */
+    [Symbol.for("nodejs.util.inspect.custom")](): string {
+        return `World { ${[...this].map((thing) => thing.name).join(", ")} }`;
+    }
+
     [Symbol.iterator](): Iterator<Thing> {
         return this.#things()[0][Symbol.iterator]();
     }

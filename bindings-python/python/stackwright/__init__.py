@@ -117,6 +117,7 @@ from .provider import (
     View,
     ViewStep,
 )
+from ._records import HistoryEntry
 from ._results import (
     CallMetrics,
     DroppedOperation,
@@ -220,6 +221,7 @@ __all__ = [
     "FleetResult",
     "GraphEdge",
     "GraphNode",
+    "HistoryEntry",
     "Hook",
     "HookArgs",
     "HookResourceOptions",

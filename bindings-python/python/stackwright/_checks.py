@@ -85,7 +85,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 def named_options(method: _Method) -> _Method:
     """Makes a method refuse keyword arguments that it does not have as all calls with options do."""
     parameters = inspect.signature(method).parameters.values()
-    names = [parameter.name for parameter in parameters if parameter.name != "self"]
+    names = [each.name for each in parameters if each.name != "self" and each.kind is not each.VAR_POSITIONAL]
 
     def check(given: Mapping[str, Any]) -> None:
         for name in given:

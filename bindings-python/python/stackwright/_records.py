@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from ._results import CallMetrics, EditedRecord, EditReport, GraphEdge, GraphNode, JournalMetrics, LastUpdate, LockHolder, LockMetrics, Metrics, MoveReport, OperationMetrics, PendingOperation, PluginProcessMetrics, RemovedReference, ResourceGraph, ResourceRecord, StackSummary, StoreMetrics
 from .values import OutputValue
 
-__all__ = ["edit_report_of", "graph_of", "history_of", "metrics_of", "move_report_of", "pending_of", "record_of", "summaries_of"]
+__all__ = ["HistoryEntry", "edit_report_of", "graph_of", "history_of", "metrics_of", "move_report_of", "pending_of", "record_of", "summaries_of"]
 
 
 def _shown(members: Mapping[str, Any], names: tuple[str, ...], show_secrets: bool) -> dict[str, Any]:
@@ -117,6 +117,34 @@ def metrics_of(text: str) -> Metrics:
     )
 
 
-def history_of(texts: list[str]) -> list[dict[str, Any]]:
+class _Recorded(TypedDict):
+    """What every entry of a history has."""
+
+    kind: str
+    """The operation: ``update``, ``refresh``, ``destroy``, ``import``, ``resource-import`` or ``rename``."""
+    startTime: int
+    """When it began, in seconds since 1970."""
+    endTime: int
+    """When it ended, likewise."""
+    message: str
+    """The message of its options."""
+    environment: dict[str, str]
+    """Facts about where it ran."""
+    config: Any
+    """The configuration in the form of the files of stacks; secrets are encrypted."""
+    result: str
+    """``succeeded``, ``failed`` or ``in-progress``."""
+    version: int
+    """The number by which :meth:`~stackwright.Stack.restore` takes the entry, counted from 1, the oldest."""
+
+
+class HistoryEntry(_Recorded, total=False):
+    """An entry of the history of a stack: a dictionary, with the names of the stored record."""
+
+    resourceChanges: dict[str, int]
+    """How many resources each kind of step was applied to; left out where that is not recorded."""
+
+
+def history_of(texts: list[str]) -> list[HistoryEntry]:
     """Returns the entries of a history."""
     return [json.loads(text) for text in texts]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from .errors import InvalidInputError, NotFoundError
 from .values import PropertyValue, Secret
@@ -29,7 +28,7 @@ class Config(Mapping[str, "str | Secret[str]"]):
         text = self._values[key]
         return Secret(text) if key in self._secret_keys else text
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 
     def __len__(self) -> int:

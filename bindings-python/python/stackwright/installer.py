@@ -24,6 +24,9 @@ class PluginInstaller:
     are requested concurrently. What a method raises fails those that need the plugin, with its text unchanged.
     """
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
     def is_installed(self, plugin: ResolutionRequest, /) -> bool | Awaitable[bool]:
         """Returns whether a plugin is installed, in any version when ``plugin.version`` is ``None``."""
         raise NotImplementedError

@@ -36,6 +36,9 @@ class Deferred(Awaited, Generic[T]):
         self._seen = False
         self._waiters: list[Callable[[], None]] | None = None
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {'done' if self._done else 'pending'}>"
+
     def _value(self) -> T:
         raise NotImplementedError
 
@@ -263,7 +266,10 @@ class Output(Awaited, Generic[T]):
         raise TypeError("an output has no text before it is known; use Output.format() or apply()")
 
     def __repr__(self) -> str:
-        return "<Output>"
+        # The value can be secret, and reading it can run functions of the program.
+        sources = [source for output in (self, *self._origins) for source in output._sources]
+        named = dict.fromkeys(repr(source).strip("<>") for source in sources)
+        return f"<Output of {', '.join(named)}>" if named else "<Output>"
 
 
 class _Made:

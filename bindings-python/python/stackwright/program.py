@@ -106,6 +106,10 @@ class Context(CallbackContext):
         self.config: Final = Config(run.config_key, run.config, run.config_secret_keys)
         """The stack's configuration."""
 
+    def __repr__(self) -> str:
+        below = "" if self._component is None else f" below {self._component}"
+        return f"<Context of {self.project}/{self.stack}{below}>"
+
     def resource(
         self,
         type_: str,

@@ -152,6 +152,10 @@ class DiffResult:
     """Whether a replacement must delete first."""
 
 
+def _names(values: Values) -> str:
+    return "{" + ", ".join(f"{name!r}: ..." for name in values) + "}"
+
+
 @record(frozen=True, slots=True)
 class View:
     """A part of a resource that its provider reports, and that is shown and recorded as a resource of its own."""
@@ -162,6 +166,11 @@ class View:
     outputs: Values = field(default_factory=dict)
     parent: tuple[str, str] | None = None
     """Type and name of the view that it lies in; ``None`` when it lies in the resource itself."""
+
+    def __repr__(self) -> str:
+        # A provider that declines secrets gets their plain values: only the names of properties are shown.
+        inputs, outputs = _names(self.inputs), _names(self.outputs)
+        return f"View(type={self.type!r}, name={self.name!r}, inputs={inputs}, outputs={outputs}, parent={self.parent!r})"
 
 
 @record(frozen=True, slots=True)
@@ -259,6 +268,10 @@ class Provider:
     waits_for_registrations: bool = False
     """Whether calls may wait for what a later registration or step causes. They give way when all that the option
     ``parallel`` allows stand still, so ``parallel`` is no strict limit for them."""
+
+    def __repr__(self) -> str:
+        version = "" if self.version is None else f" {self.version}"
+        return f"<{type(self).__name__}{version}>"
 
     def check_config(self, request: CheckRequest, /) -> CheckResult | Values | Awaitable[CheckResult | Values]:
         """Checks and completes the provider's own configuration."""

@@ -140,6 +140,9 @@ class OutputSource(Deferred["Resource"]):
         self._name: Final = name
         resource._when_done(lambda: self._finish(resource._error))
 
+    def __repr__(self) -> str:
+        return repr(self._resource)
+
     def _outcome(self) -> Resource:
         # The caller has been given the error of the resource.
         return self._resource._outcome()
@@ -168,6 +171,9 @@ class Invocation(Deferred[Mapping[str, PropertyValue]]):
         # was below that when the call was made.
         self._named: Sequence[str] = ()
         self._of: Final[Sequence[Deferred[Any]]] = () if of is None else tuple(of._all_sources())
+
+    def __repr__(self) -> str:
+        return f"<Invocation {self.token}>"
 
     def _come_from(self, urns: Sequence[str]) -> None:
         """Sets the URNs of the resources that the arguments come from, before the call is made."""

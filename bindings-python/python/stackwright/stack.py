@@ -14,7 +14,7 @@ from ._checks import named_options, require, require_function, require_given
 from ._json import document_of_options, text_of
 from ._provider_threads import ProviderLoop
 from ._raised import Raised, explain
-from ._records import edit_report_of, graph_of, history_of, move_report_of, pending_of, record_of
+from ._records import HistoryEntry, edit_report_of, graph_of, history_of, move_report_of, pending_of, record_of
 from ._results import (
     Diagnostic,
     EditReport,
@@ -697,7 +697,7 @@ class Stack:
             await answer(lambda queue, callback: self._native.forget_pending(id, dry_run, limit, queue, callback))
         )
 
-    async def history(self, *, limit: int | None = None, page: int = 1) -> list[dict[str, Any]]:
+    async def history(self, *, limit: int | None = None, page: int = 1) -> list[HistoryEntry]:
         """Returns the history's entries, newest first. The ``version`` of an entry is the number by which :meth:`restore` takes it,
         counted from 1, the oldest.
 

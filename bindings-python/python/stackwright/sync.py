@@ -21,6 +21,7 @@ from . import operation as _operation
 from . import stack as _stack
 from ._annotations import Unpack
 from ._checks import named_options, require_given
+from ._records import HistoryEntry
 from ._results import ConfigEntry, EditReport, InstalledPlugin, Metrics, MoveReport, PendingOperation, PluginProgress, PolicyAnalysis, ProjectFacts, ResourceGraph, ResourceRecord, StackFile, StackSummary
 from ._runner import Program
 from .credentials import Credentials
@@ -143,6 +144,9 @@ class Operation:
     def __iter__(self) -> Iterator[Event]:
         return self.events()
 
+    def __repr__(self) -> str:
+        return f"<Operation {'done' if self.done else 'running'}>"
+
 
 class FleetOperation:
     """A running operation on a set of stacks."""
@@ -190,6 +194,9 @@ class FleetOperation:
     def __iter__(self) -> Iterator[FleetEvent]:
         return self.events()
 
+    def __repr__(self) -> str:
+        return repr(self._operation)
+
 
 class ExecutorOperation:
     """A running operation on a set of stacks, on an executor."""
@@ -218,6 +225,9 @@ class ExecutorOperation:
         if report.error is not None:
             return _background.run(self._operation._succeed())
         return report
+
+    def __repr__(self) -> str:
+        return repr(self._operation)
 
 
 def _uninterrupted(ended: concurrent.futures.Future[T], cancel: Callable[[], None]) -> T:
@@ -632,7 +642,7 @@ class Stack:
         """Removes a pending operation from the state, and returns it. With ``dry_run=True``, it stays."""
         return _background.run(self._stack.forget_pending(pending, dry_run=dry_run, wait_for_lock=wait_for_lock))
 
-    def history(self, *, limit: int | None = None, page: int = 1) -> list[dict[str, Any]]:
+    def history(self, *, limit: int | None = None, page: int = 1) -> list[HistoryEntry]:
         """Returns the history's entries, newest first: those of a page with ``limit`` entries, counted from 1."""
         return _background.run(self._stack.history(limit=limit, page=page))
 

@@ -14,7 +14,7 @@ use stackwright::{
     urn::Urn,
 };
 
-use super::{PythonProvider, responses};
+use super::{PythonProvider, responses, shown::Shown};
 use crate::{
     convert,
     function::Method,
@@ -77,6 +77,15 @@ impl ConstructRequest {
     #[getter]
     fn _run(&self, py: Python<'_>) -> Py<Run> {
         self.run.clone_ref(py)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let shown = Shown::new(py, "ConstructRequest").member("urn", self.urn())?;
+        let shown = shown.member("type", self.r#type())?.member("name", self.name())?;
+        let shown = shown
+            .member("parent", self.parent())?
+            .member("preview", self.preview())?;
+        Ok(shown.map("inputs", Some(&self.request.inputs))?.text())
     }
 }
 
@@ -166,6 +175,12 @@ impl MethodRequest {
     #[getter]
     fn _run(&self, py: Python<'_>) -> Py<Run> {
         self.run.clone_ref(py)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let shown = Shown::new(py, "MethodRequest").member("token", self.token())?;
+        let shown = shown.member("preview", self.preview())?;
+        Ok(shown.map("arguments", Some(&self.request.arguments))?.text())
     }
 }
 

@@ -6,6 +6,7 @@ mod installer;
 pub(crate) mod requests;
 mod resolver;
 mod responses;
+mod shown;
 mod views;
 
 use std::collections::HashMap;

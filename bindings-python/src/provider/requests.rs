@@ -3,7 +3,7 @@
 use pyo3::{prelude::*, sync::PyOnceLock, types::PyDict};
 use stackwright::{property::PropertyMap, provider};
 
-use super::views;
+use super::{shown::Shown, views};
 use crate::convert;
 
 /// A dictionary that is converted from a map on first access and then kept.
@@ -37,8 +37,9 @@ impl Autonaming {
         self.0.mode.name()
     }
 
-    fn __repr__(&self) -> String {
-        format!("{:?}", self.0)
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let shown = Shown::new(py, "Autonaming").member("proposed_name", self.proposed_name())?;
+        Ok(shown.member("mode", self.mode())?.text())
     }
 }
 
@@ -97,9 +98,17 @@ macro_rules! request {
                 }
             )?
 
-            fn __repr__(&self) -> String {
-                // `Debug` of the engine's values hides secrets.
-                format!("{:?}", self.request)
+            fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+                let shown = Shown::new(py, stringify!($class));
+                $(
+                    let read: for<'a> fn(&'a provider::$class) -> $plain_type = $read;
+                    let shown = shown.member(stringify!($plain), read(&self.request))?;
+                )*
+                $(
+                    let read: fn(&provider::$class) -> Option<&PropertyMap> = $read_map;
+                    let shown = shown.map(stringify!($map), read(&self.request))?;
+                )*
+                Ok(shown.text())
             }
         }
     };

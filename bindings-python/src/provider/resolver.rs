@@ -12,7 +12,7 @@ use stackwright::{
     provider::{Resolution, Resolver},
 };
 
-use super::PythonProvider;
+use super::{PythonProvider, shown::Shown};
 use crate::{
     function::{HostContext, HostFunction},
     gate,
@@ -63,8 +63,17 @@ impl ResolutionRequest {
         py.import("json")?.call_method1("loads", (text,))
     }
 
-    fn __repr__(&self) -> String {
-        format!("{:?}", self.0)
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let shown = Shown::new(py, "ResolutionRequest").member("kind", self.kind())?;
+        let shown = shown
+            .member("name", self.name())?
+            .member("version", self.version())?;
+        let shown = shown.member("download_url", self.download_url())?;
+        let shown = shown
+            .member("checksums", self.checksums())?
+            .member("path", self.path())?;
+        let config = self.0.config.keys().map(String::as_str);
+        Ok(shown.names("config", Some(config))?.text())
     }
 }
 

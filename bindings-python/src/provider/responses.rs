@@ -22,6 +22,7 @@ use stackwright::{
 use crate::{
     convert,
     errors::{self, invalid, text_with_causes},
+    logs,
 };
 
 /// The exception classes of the package that a provider may raise.
@@ -147,7 +148,8 @@ fn describe(py: Python<'_>, method: &'static str, raised: &PyErr) -> PyResult<Pr
             "a provider's %s() raised %s, which is not a ProviderError\n%s",
             method,
             value.get_type().qualname()?,
-            frames,
+            // Lines of source code can contain secrets, too.
+            logs::scrubbed(&frames),
         ),
     )?;
     if raised.is_instance_of::<pyo3::exceptions::PyNotImplementedError>(py) {

@@ -163,6 +163,17 @@ pub fn unused_faults(simulation: &Simulation) -> Vec<String> {
         .collect()
 }
 
+/// Returns the patterns of the settings that match no call, as a document: `setting`, `pattern`, and `nearest` with what it may be a
+/// misspelling of.
+#[must_use]
+pub fn unmatched_patterns_document(simulation: &Simulation) -> Value {
+    let unmatched = simulation
+        .unmatched_patterns()
+        .into_iter()
+        .map(|found| json!({"setting": found.setting, "pattern": found.pattern, "nearest": found.nearest}));
+    unmatched.collect()
+}
+
 /// Returns the text of an expectation that a result does not meet.
 ///
 /// # Errors
@@ -220,7 +231,8 @@ pub fn adopt(simulation: &Simulation, result: &OperationResult) {
     simulation.adopt(records(result));
 }
 
-/// Returns the recording of a simulation with the secrets masked that the operation knows; `None` when nothing is recorded.
+/// Returns the recording of a simulation with the secrets masked that the operation knows; `None` when nothing is recorded, and after an
+/// operation that failed.
 ///
 /// # Errors
 /// [`crate::ErrorKind::Internal`] if it cannot be written.
@@ -228,5 +240,6 @@ pub fn recorded(simulation: &Simulation, result: &OperationResult) -> Result<Opt
     let steps = result.steps.iter().map(|step| &step.step.metadata);
     let sides = steps.flat_map(|metadata| [&metadata.old, &metadata.new]);
     let of_steps = sides.flatten().map(|state| &*state.0);
-    simulation.recorded(&result.redactor, records(result).chain(of_steps))
+    let has_failed = result.error.is_some();
+    simulation.recorded(&result.redactor, has_failed, records(result).chain(of_steps))
 }

@@ -18,6 +18,7 @@ use crate::{
 pub(super) struct ResourceStep<'a> {
     pub(super) urn: &'a Urn,
     pub(super) op: StepOp,
+    /// The result of the strongest step, or of another one that failed.
     pub(super) status: StepStatus,
     pub(super) changes: Vec<PropertyChange>,
     pub(super) new: Option<&'a Arc<ResourceState>>,
@@ -30,6 +31,28 @@ impl ResourceStep<'_> {
             self.op,
             StepOp::Same | StepOp::Read | StepOp::Refresh | StepOp::RemovePendingReplace
         )
+    }
+
+    /// Returns whether the step was refused, or failed.
+    pub(super) const fn is_failed(&self) -> bool {
+        !matches!(self.status, StepStatus::Planned | StepStatus::Succeeded)
+    }
+}
+
+/// Returns the first line of the error of an operation that failed, as text for users: `the preview failed: …`.
+pub(super) fn failure_text(result: &OperationResult) -> Option<String> {
+    let text = result.error.as_ref()?.to_string();
+    let text = result.redactor.scrub(&text);
+    let line = text.lines().next().unwrap_or_default();
+    Some(format!("{} failed: {line}", noun(result)))
+}
+
+/// Returns what a result is the result of.
+const fn noun(result: &OperationResult) -> &'static str {
+    if result.is_preview {
+        "the preview"
+    } else {
+        "the operation"
     }
 }
 
@@ -49,10 +72,18 @@ pub(super) fn steps_of(result: &OperationResult) -> Vec<ResourceStep<'_>> {
             strongest.insert(&metadata.urn, (metadata.op, step));
         }
     }
+    let failed = |urn: &Urn| {
+        let own = result.steps.iter().filter(|step| step.step.metadata.urn == *urn);
+        own.map(|step| step.status())
+            .find(|status| !matches!(status, StepStatus::Planned | StepStatus::Succeeded))
+    };
     let facts = strongest.into_iter().map(|(urn, (op, step))| ResourceStep {
         urn,
         op,
-        status: step.status(),
+        status: match result.error {
+            Some(_) => failed(urn).unwrap_or(step.status()),
+            None => step.status(),
+        },
         changes: result.changes_of(step),
         new: step.step.metadata.new.as_ref().map(|new| &new.0),
     });
@@ -129,27 +160,28 @@ pub(super) const fn mark(op: StepOp) -> &'static str {
 
 /// Returns the steps of an operation as lines.
 pub(super) fn listing(result: &OperationResult, steps: &[ResourceStep<'_>]) -> String {
-    let verb = if result.is_preview {
-        "the preview"
-    } else {
-        "the operation"
-    };
+    let noun = noun(result);
     if steps.is_empty() {
-        return format!("{verb} has no steps");
+        return format!("{noun} has no steps");
     }
-    let mut text = format!("the steps of {verb}:");
+    let mut text = format!("the steps of {noun}:");
     for step in steps {
         text.push_str(&step_text(step, &result.redactor));
     }
     text
 }
 
+/// Returns the mark of a step that failed; empty for others.
+pub(super) fn failed_text(step: &ResourceStep<'_>) -> String {
+    match step.is_failed() {
+        true => format!(" ({})", step.status.name().replace('_', " ")),
+        false => String::new(),
+    }
+}
+
 /// Returns a step with its changes as lines, each with a newline before it.
 pub(super) fn step_text(step: &ResourceStep<'_>, redactor: &Redactor) -> String {
-    let failed = match step.status {
-        StepStatus::Planned | StepStatus::Succeeded => String::new(),
-        status => format!(" ({})", status.name().replace('_', " ")),
-    };
+    let failed = failed_text(step);
     let op = match step.op {
         StepOp::CreateReplacement | StepOp::DeleteReplaced => StepOp::Replace,
         op => op,

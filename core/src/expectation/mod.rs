@@ -54,9 +54,9 @@ pub use facts::resources;
 pub use refactoring::missing_aliases;
 pub use snapshot::plan_text;
 
-use facts::{ResourceStep, listing, steps_of};
+use facts::{ResourceStep, failure_text, listing, steps_of};
 
-/// What is expected of resources.
+/// What is expected of resources. A step that failed meets no expectation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -69,11 +69,11 @@ pub enum Expected {
     Replaced,
     /// They are deleted.
     Deleted,
-    /// They exist, and stay as they are.
+    /// They exist, and stay as they are. A preview that failed does not meet it: what it would have changed is not known.
     Unchanged,
     /// They exist, and are protected.
     Protected,
-    /// Nothing changes, neither resources nor outputs of the stack. Names no resources.
+    /// The operation succeeds, and nothing changes, neither resources nor outputs of the stack. Names no resources.
     NoChanges,
 }
 
@@ -84,7 +84,7 @@ pub struct Expectation {
     pub expected: Expected,
     /// Patterns of names, types (with a `:`), `type::name`, or URNs, in which `*` is any text.
     pub resources: Vec<String>,
-    /// Whether it may happen to no other resource.
+    /// Whether nothing else may happen: no other resource changes, and the named ones have no other change.
     pub only: bool,
 }
 
@@ -129,6 +129,11 @@ impl Expected {
             Self::Unchanged | Self::Protected | Self::NoChanges => false,
         }
     }
+
+    /// Returns whether a step has that effect, and has not failed.
+    const fn is_met_by(self, step: &ResourceStep<'_>) -> bool {
+        self.is_of(step.op) && !step.is_failed()
+    }
 }
 
 /// Returns the text of an expectation that a result does not meet; `None` when it does.
@@ -145,11 +150,27 @@ pub fn unmet(result: &OperationResult, expectation: &Expectation) -> Option<Stri
         .resources
         .iter()
         .find_map(|pattern| unmet_pattern(expectation.expected, pattern, &steps, &records));
-    let unmet = unmet.or_else(|| others(expectation, &steps))?;
+    let unmet = unmet
+        .or_else(|| others(expectation, &steps))
+        .or_else(|| unknown(result, expectation))?;
     Some(format!("{unmet}\n{}", listing(result, &steps)))
 }
 
+/// Returns why a preview that failed does not show that resources stay as they are.
+fn unknown(result: &OperationResult, expectation: &Expectation) -> Option<String> {
+    let is_unknown = expectation.expected == Expected::Unchanged && result.is_preview;
+    let failure = failure_text(result).filter(|_| is_unknown)?;
+    let named = expectation.resources.join("`, `");
+    Some(format!("expected `{named}` to be unchanged, but {failure}"))
+}
+
 fn changed(result: &OperationResult, steps: &[ResourceStep<'_>]) -> Option<String> {
+    if let Some(failure) = failure_text(result) {
+        return Some(format!(
+            "expected no changes, but {failure}\n{}",
+            listing(result, steps)
+        ));
+    }
     let changes: Vec<_> = steps.iter().filter(|step| step.is_change()).collect();
     if changes.is_empty() {
         return result.outputs_changed.then(|| {
@@ -208,7 +229,7 @@ fn unmet_pattern(
             };
         }
         Expected::Unchanged => step.clone().find(|step| step.is_change()),
-        _ if step.clone().any(|step| expected.is_of(step.op)) => return None,
+        _ if step.clone().any(|step| expected.is_met_by(step)) => return None,
         _ => step.clone().next(),
     };
     match (found, expected) {
@@ -217,14 +238,22 @@ fn unmet_pattern(
             "expected `{pattern}` to be {what}, but it does not change"
         )),
         (Some(step), _) => Some(format!(
-            "expected `{pattern}` to be {what}, but {} is to {}",
-            step.urn.name(),
-            step.op
+            "expected `{pattern}` to be {what}, but {}",
+            instead(step)
         )),
     }
 }
 
-/// Returns the resources to which it happens beside the expected ones.
+/// Returns what happens to a resource instead: `web is to delete`.
+fn instead(step: &ResourceStep<'_>) -> String {
+    let (name, op) = (step.urn.name(), step.op);
+    match step.is_failed() {
+        true => format!("the {op} of {name} failed"),
+        false => format!("{name} is to {op}"),
+    }
+}
+
+/// Returns the changes beside the expected ones.
 fn others(expectation: &Expectation, steps: &[ResourceStep<'_>]) -> Option<String> {
     if !expectation.only {
         return None;
@@ -236,19 +265,12 @@ fn others(expectation: &Expectation, steps: &[ResourceStep<'_>]) -> Option<Strin
         let is_named = resources
             .iter()
             .any(|pattern| matches_resource(pattern, step.urn));
-        expected.is_of(step.op) && !is_named
+        (step.is_change() || step.is_failed()) && !(is_named && expected.is_met_by(step))
     };
-    let others: Vec<&str> = steps
-        .iter()
-        .filter(is_other)
-        .map(|step| step.urn.name())
-        .collect();
+    let others: Vec<String> = steps.iter().filter(is_other).map(instead).collect();
     let what = expected.describe();
     (!others.is_empty()).then(|| {
         let named = resources.join("`, `");
-        format!(
-            "expected only `{named}` to be {what}, but so is {}",
-            others.join(", ")
-        )
+        format!("expected only `{named}` to be {what}, but {}", others.join(", "))
     })
 }

@@ -2,13 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use super::facts::{ResourceStep, step_text, steps_of};
+use super::facts::{ResourceStep, failure_text, step_text, steps_of};
 use crate::{operation::OperationResult, urn::Urn};
 
 /// Returns why the preview of a refactored program changes something: the aliases that are missing, and the changes that no alias
-/// explains. `None` when nothing changes.
+/// explains. `None` when nothing changes. The changes of a program that failed are not known: the text has its error.
 #[must_use]
 pub fn missing_aliases(preview: &OperationResult) -> Option<String> {
+    if let Some(failure) = failure_text(preview) {
+        return Some(format!(
+            "{failure}\nthe changes of the second program are not known"
+        ));
+    }
     let steps = steps_of(preview);
     let changes: Vec<&ResourceStep<'_>> = steps.iter().filter(|step| step.is_change()).collect();
     if changes.is_empty() {

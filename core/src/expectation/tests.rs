@@ -9,7 +9,7 @@ use crate::{
     operation::OperationOptions,
     program::{Program, from_fn},
     secrets::Base64Provider,
-    simulation::{Simulation, SimulationSettings},
+    simulation::{Fault, FaultEffect, Simulation, SimulationSettings},
 };
 
 /// A program of resources, each as JSON.
@@ -24,18 +24,22 @@ fn program(resources: &'static [&'static str]) -> Arc<dyn Program> {
 }
 
 async fn stack() -> Stack {
+    simulated_stack().await.0
+}
+
+async fn simulated_stack() -> (Stack, Simulation) {
     let settings = SimulationSettings {
         replace_on: [("cloud:index:Machine".to_owned(), vec!["image".to_owned()])].into(),
         ..SimulationSettings::default()
     };
     let simulation = Simulation::new(settings).unwrap();
     let builder = Engine::builder(Handle::current()).secrets(Arc::new(Base64Provider));
-    let engine = builder.simulation(simulation).build().unwrap();
+    let engine = builder.simulation(simulation.clone()).build().unwrap();
     let settings = StackSettings {
         program: Some(program(WEB)),
         ..StackSettings::default()
     };
-    engine.stack("shop/dev", settings).await.unwrap()
+    (engine.stack("shop/dev", settings).await.unwrap(), simulation)
 }
 
 async fn up(stack: &Stack, resources: &'static [&'static str]) -> Arc<OperationResult> {
@@ -116,7 +120,7 @@ async fn a_misspelt_resource_and_one_too_many_are_named() {
     };
     let text = unmet(&created, &only).unwrap();
     assert!(
-        text.starts_with("expected only `web` to be created, but so is dns\n"),
+        text.starts_with("expected only `web` to be created, but dns is to create\n"),
         "{text}"
     );
 }
@@ -159,4 +163,92 @@ async fn the_text_of_a_plan_is_the_same_for_equal_runs() {
         text,
         "+ create cloud:index:Machine web\n    (protected)\n    image: \"a\"\n    size: \"small\"\n+ create cloud:index:Record dns\n    of: \"web\"\n"
     );
+}
+
+const PASSWORD: &str = r#"{"type": "cloud:index:Machine", "name": "web", "inputs": {"password": {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": "hunter2-hunter2"}}}"#;
+
+/// A program that registers a secret, and fails with it.
+fn failing() -> Arc<dyn Program> {
+    from_fn(move |context| async move {
+        let registration = Registration::from_json(PASSWORD.as_bytes())?;
+        context.monitor.register(registration).await?;
+        Err(crate::Error::new(
+            crate::ErrorKind::Program,
+            "no hunter2-hunter2\nin the second line",
+        ))
+    })
+}
+
+#[tokio::test]
+async fn only_refuses_any_other_change() {
+    let stack = stack().await;
+    up(&stack, WEB).await;
+    let result = up(&stack, OTHER_IMAGE).await;
+    let only = |resources: &[&str]| {
+        let expectation = Expectation::of(Expected::Replaced, resources.to_vec());
+        unmet(
+            &result,
+            &Expectation {
+                only: true,
+                ..expectation
+            },
+        )
+    };
+    assert_eq!(check(&result, Expected::Replaced, "web"), None);
+    for named in [vec!["web"], vec!["web", "*"]] {
+        let text = only(&named).unwrap();
+        assert!(text.contains("to be replaced, but dns is to delete\n"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_step_that_failed_meets_no_expectation() {
+    let (stack, simulation) = simulated_stack().await;
+    simulation.set_faults(vec![Fault {
+        call: "create".to_owned(),
+        resource_type: "*".to_owned(),
+        name: "web".to_owned(),
+        effect: FaultEffect::LoseAnswer {
+            message: "the quota is exceeded".to_owned(),
+        },
+        times: Some(1),
+        skip: 0,
+        in_previews: false,
+    }]);
+    let failed = stack.update(OperationOptions::default()).wait().await;
+    let text = check(&failed, Expected::Created, "web").unwrap();
+    assert!(
+        text.starts_with("expected `web` to be created, but the create of web failed\n"),
+        "{text}"
+    );
+    let text = unmet(&failed, &Expectation::of(Expected::NoChanges, [""; 0])).unwrap();
+    assert!(
+        text.starts_with("expected no changes, but the operation failed: ") && text.contains("quota"),
+        "{text}"
+    );
+    let text = plan_text(&failed);
+    assert!(text.contains("+ create cloud:index:Machine web ("), "{text}");
+}
+
+#[tokio::test]
+async fn a_preview_that_failed_shows_its_error_without_secrets_and_no_absence_of_changes() {
+    let stack = stack().await;
+    up(&stack, WEB).await;
+    let preview = stack.with_program(failing());
+    let preview = preview.preview(OperationOptions::default()).wait().await;
+    let no_changes = unmet(&preview, &Expectation::of(Expected::NoChanges, [""; 0])).unwrap();
+    let unchanged = check(&preview, Expected::Unchanged, "dns").unwrap();
+    for text in [
+        plan_text(&preview),
+        missing_aliases(&preview).unwrap(),
+        no_changes,
+        unchanged,
+    ] {
+        assert!(text.contains("the preview failed: no [secret]\n"), "{text}");
+        assert!(
+            !text.contains("hunter2") && !text.contains("second line"),
+            "{text}"
+        );
+    }
+    assert!(plan_text(&preview).starts_with("the preview failed: "));
 }

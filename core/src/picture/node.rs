@@ -89,7 +89,7 @@ impl Draft {
     /// Creates an unchanged resource.
     pub(super) fn unchanged(state: &ResourceState, redactor: &Redactor) -> Self {
         let mut draft = Self::new(&state.urn, state.resource_type.as_str(), state.custom);
-        draft.describe(state);
+        draft.describe(state, redactor);
         draft.node.properties = listed(&state.inputs, None, redactor);
         draft
     }
@@ -122,9 +122,9 @@ impl Draft {
         }
     }
 
-    fn describe(&mut self, state: &ResourceState) {
+    fn describe(&mut self, state: &ResourceState, redactor: &Redactor) {
         self.parent.clone_from(&state.parent);
-        self.node.id = state.id.to_string();
+        self.node.id = redactor.scrub(state.id.as_str()).into_owned();
         self.node.protect = state.protect;
         let lists = state.property_dependencies.lists().flatten();
         self.depends_on = state
@@ -148,7 +148,7 @@ impl Draft {
         }
         self.set_op(step.op);
         if let Some(state) = step.new.as_ref().or(step.old.as_ref()) {
-            self.describe(&state.0);
+            self.describe(&state.0, redactor);
         }
         let properties = properties_of(step, redactor);
         if !properties.is_empty() {

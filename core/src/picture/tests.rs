@@ -260,6 +260,24 @@ fn a_failed_operation_and_changed_outputs_are_named() {
 }
 
 #[test]
+fn an_id_that_contains_a_secret_has_a_mask_in_its_place() {
+    let mut named = state("a", Some("stack"), &[]);
+    named.id = format!("id-{SECRET}").into();
+    named
+        .inputs
+        .insert("password", PropertyValue::secret(SECRET.into()));
+    let of_state = Picture::of_state("dev", &snapshot(vec![named.clone()]));
+    let redactor = Redactor::new();
+    redactor.learn([SECRET]);
+    let steps = [step(StepOp::Create, None, Some(named))];
+    let of_steps = Picture::of_steps("Update".to_owned(), &shop(), &steps, false, &redactor);
+    for picture in [of_state, of_steps] {
+        assert_eq!(picture.node(&urn("a")).unwrap().id, "id-[secret]");
+        assert!(!picture.to_html().contains(SECRET));
+    }
+}
+
+#[test]
 fn texts_of_a_resource_end_no_element_of_the_page() {
     let mut odd = state("</script><script>alert(1)", Some("stack"), &[]);
     odd.inputs.insert("text", "<!--{{script}}".into());

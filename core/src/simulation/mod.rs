@@ -52,6 +52,7 @@ mod schema;
 mod settings;
 mod store;
 mod substitute;
+mod unmatched;
 mod watched;
 mod world;
 
@@ -73,12 +74,14 @@ use crate::{
 
 pub use fault::{Fault, FaultEffect, SimulatedCall};
 pub use settings::{ExistingThing, RecordMode, SimulationSettings};
+pub use unmatched::UnmatchedPattern;
 pub use world::Thing;
 
 use fault::Faults;
 use life::Life;
 use recording::{Player, Recorder, Recording};
 use settings::Settings;
+use unmatched::Tokens;
 use world::World;
 
 /// A simulation: the world, the faults, and the store of the stacks. Cloning is cheap; all clones are the same one.
@@ -95,6 +98,8 @@ struct Parts {
     faults: Faults,
     life: Life,
     calls: Mutex<Vec<SimulatedCall>>,
+    /// Those of all calls, of forgotten ones too.
+    tokens: Mutex<Tokens>,
     /// Plays a recording.
     player: Option<Player>,
     /// Records real providers.
@@ -157,6 +162,7 @@ impl Simulation {
             faults: Faults::default(),
             life: Life::default(),
             calls: Mutex::default(),
+            tokens: Mutex::default(),
             player,
             recorder,
             store: OnceLock::new(),
@@ -255,6 +261,7 @@ impl Simulation {
     }
 
     fn note(&self, call: SimulatedCall) {
+        lock(&self.0.tokens).note(&call);
         lock(&self.0.calls).push(call);
     }
 

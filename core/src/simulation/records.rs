@@ -66,18 +66,24 @@ impl Simulation {
     }
 
     /// Returns the recording of the real providers so far, with all secrets masked; `None` when nothing is recorded.
-    /// `redactor` knows the secrets of the operation, and `records` have the marks of secret properties.
+    /// `redactor` knows the secrets of the operation, and `records` have the marks of secret properties. An operation that failed has no
+    /// recording, and the calls that failed in it are in no later one: a recording is played as long as its file exists.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Internal`] if it cannot be written.
     pub(crate) fn recorded<'a>(
         &self,
         redactor: &Redactor,
+        has_failed: bool,
         records: impl IntoIterator<Item = &'a ResourceState>,
     ) -> Result<Option<Vec<u8>>> {
         let Some(recorder) = &self.0.recorder else {
             return Ok(None);
         };
+        if has_failed {
+            recorder.recording.forget_failures();
+            return Ok(None);
+        }
         let mut masks = Masks::of(vec![redactor.clone(), recorder.redactor.clone()]);
         for record in records {
             let (token, name) = (record.resource_type.as_str(), record.urn.name());

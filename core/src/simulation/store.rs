@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The text of all errors of a run that was killed.
-pub(super) const KILLED: &str = "the test has killed this run";
+pub(super) const KILLED: &str = "a fault of the test has killed this run";
 
 /// A handle of the simulation's store.
 pub(super) struct SimulatedStore {
@@ -22,7 +22,7 @@ pub(super) struct SimulatedStore {
 
 fn killed() -> Error {
     // Not a kind that is tried again.
-    Error::new(ErrorKind::Internal, KILLED)
+    Error::new(ErrorKind::Cancelled, KILLED)
 }
 
 /// Returns the name of an object's kind for users.

@@ -202,7 +202,14 @@ async fn a_killed_run_has_no_further_effect() {
     simulation.begin_run(None);
     simulation.set_faults(vec![fault("create", "db", FaultEffect::KillAfter)]);
     let result = up(&simulation, vec![machine("db", "small"), machine("web", "small")]).await;
-    assert!(result.error.is_some());
+    let error = result.error.as_ref().unwrap();
+    assert_eq!(error.kind(), crate::ErrorKind::Cancelled, "{error:?}");
+    assert!(
+        error
+            .to_string()
+            .contains("a fault of the test has killed this run"),
+        "{error}"
+    );
     assert_eq!(
         simulation.killed_at().as_deref(),
         Some("after the create of db (cloud:index:Machine)")
@@ -260,6 +267,38 @@ async fn a_function_is_answered_by_the_test_or_refused_with_the_way_to_do_so() {
         };
         assert!(is_expected, "{text:?}");
     }
+}
+
+#[tokio::test]
+async fn patterns_of_settings_that_match_no_call_are_found_with_the_nearest_names() {
+    let simulation = Simulation::new(SimulationSettings {
+        outputs: [
+            ("cloud:*".to_owned(), PropertyMap::new()),
+            ("cloud:index:Machin".to_owned(), PropertyMap::new()),
+        ]
+        .into(),
+        replace_on: [("cloud:index:Record".to_owned(), vec!["size".to_owned()])].into(),
+        delete_before_replace: vec!["cloud:index:Machine".to_owned()],
+        answered_functions: Some(vec!["cloud:index:getZone".to_owned()]),
+        ..SimulationSettings::default()
+    })
+    .unwrap();
+    up(&simulation, vec![machine("web", "small")]).await;
+    simulation.clear_calls();
+    let found: Vec<_> = simulation
+        .unmatched_patterns()
+        .into_iter()
+        .map(|found| (found.setting, found.pattern, found.nearest.concat()))
+        .collect();
+    let expected = [
+        ("outputs", "cloud:index:Machin", "cloud:index:Machine"),
+        ("replace_on", "cloud:index:Record", ""),
+        ("functions", "cloud:index:getZone", ""),
+    ];
+    assert_eq!(
+        found,
+        expected.map(|(setting, pattern, near)| (setting, pattern.to_owned(), near.to_owned()))
+    );
 }
 
 #[tokio::test]

@@ -209,6 +209,15 @@ impl LogHub {
         redactors.push(redactor.downgrade());
     }
 
+    /// Returns a text with the secrets replaced that operations know which began after [`Self::install`], until their results are dropped.
+    #[must_use]
+    pub fn scrub(&self, text: &str) -> String {
+        let redactors = self.redactors();
+        redactors.iter().fold(text.to_owned(), |text, redactor| {
+            redactor.scrub(&text).into_owned()
+        })
+    }
+
     fn redactors(&self) -> Arc<[Redactor]> {
         locked(&self.0.redactors)
             .iter()

@@ -18,6 +18,7 @@ from ._faults import Fault, delay, fail, interrupt, kill
 from ._refactoring import refactoring
 from ._resources import Resource, Resources
 from ._result import SimulatedResult
+from ._settings import SimulationSettings
 from ._stack import Call, SimulatedStack, simulate
 from ._strategies import configurations
 from ._world import Thing, World
@@ -33,6 +34,7 @@ __all__ = [
     "Resources",
     "SimulatedResult",
     "SimulatedStack",
+    "SimulationSettings",
     "Subject",
     "Thing",
     "World",

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Literal, Union
 
+from .._annotations import Unpack
 from .._record import record
 from .._runner import Program
 from ..errors import InvalidInputError, StackwrightError
-from ..options import OperationOptions
+from ._settings import RunSettings, SimulationSettings, one_of, refuse_unknown, refuse_unrepeatable, split
 from ._stack import SimulatedStack, simulate
 
 __all__ = ["Crash", "CrashReport", "crash_everywhere"]
 
 Recovery = Union[Literal["adopt"], Callable[[SimulatedStack], object], None]
 
-_OPTIONS: Final = frozenset(OperationOptions.__annotations__)
-
-_NOT_REPEATABLE: Final = ("dry_run", "run_id")
-"""Options that a run which is killed and repeated cannot have: a dry run changes nothing, and an id belongs to one run."""
+_VERBS: Final = ("up", "destroy", "refresh")
 
 _MAX_SHOWN: Final = 5
 """How many crashes with problems the text of an error lists."""
@@ -54,7 +52,7 @@ def crash_everywhere(
     verb: Literal["up", "destroy", "refresh"] = "up",
     recover: Recovery = "adopt",
     every: int = 1,
-    **settings: Any,
+    **settings: Unpack[RunSettings],
 ) -> CrashReport:
     """Kills a run at each of its moments, and asserts that the next run completes it and nothing exists twice.
 
@@ -71,43 +69,79 @@ def crash_everywhere(
         instead; ``None`` does nothing, and the next run creates such things again.
     :param every: Kills at every such moment only.
     :param settings: Those of :func:`simulate`, and options of the operation. ``parallel`` is 1 when left out.
-    :raises AssertionError: that lists the moments after which something was wrong.
-    :raises InvalidInputError: for ``every`` below 1, and for the options ``dry_run`` and ``run_id``.
+    :raises AssertionError: that lists the moments after which something was wrong, and for patterns that match nothing.
+    :raises StackwrightError: that of a program which fails without a crash, too.
+    :raises InvalidInputError: for ``every`` below 1, for another ``verb`` or ``recover``, and for the options ``dry_run`` and ``run_id``.
     """
     if not isinstance(every, int) or every < 1:
         raise InvalidInputError(f"every takes a whole number from 1 on, not {every!r}")
-    options = {name: settings.pop(name) for name in list(settings) if name in _OPTIONS}
-    for name in _NOT_REPEATABLE:
-        if name in options:
-            raise InvalidInputError(f"crash_everywhere() kills and repeats runs, which cannot have the option {name}")
+    one_of("verb", verb, _VERBS)
+    if recover is not None and recover != "adopt" and not callable(recover):
+        raise InvalidInputError(f"recover takes 'adopt', a function of the stack, or None, not {recover!r}")
+    refuse_unknown("crash_everywhere", settings, _PARAMETERS)
+    refuse_unrepeatable("crash_everywhere", settings)
+    own, options = split(settings)
     options.setdefault("parallel", 1)
+    allow_unmatched = own.pop("allow_unmatched", False)
+    own["allow_unmatched"] = True
     first = before if before is not None or verb == "up" else program
+    with _begun(first, program, own, options) as stack:
+        _run_without_crash(stack, verb, options)
+        if not allow_unmatched:
+            stack._refuse_unmatched(options)
     crashes: list[Crash] = []
     moment = 0
     while True:
-        with simulate(program if first is None else first, run=False, **settings) as stack:
-            if first is not None:
-                stack.up(**options)
-            stack.program = program
-            # A stack that exists is opened without a write.
-            stack.stack()
-            stack._simulation.begin_run(moment)
-            try:
-                getattr(stack, verb)(check=False, **options)
-            except StackwrightError:
-                if stack.killed_at is None:
-                    raise
-            place = stack.killed_at
+        with _begun(first, program, own, options) as stack:
+            place = _kill(stack, verb, moment, options)
             if place is None:
                 break
             stack.restart()
             crashes.append(Crash(moment, place, tuple(_problems(stack, verb, recover, options))))
         moment += every
-    report = CrashReport(tuple(crashes))
     broken = [crash for crash in crashes if crash.problems]
     if broken:
         raise AssertionError(_text(broken, len(crashes)))
-    return report
+    return CrashReport(tuple(crashes))
+
+
+_PARAMETERS: Final = (*SimulationSettings.__annotations__, "program", "before", "verb", "recover", "every")
+
+
+def _begun(first: Program | None, program: Program, settings: dict[str, Any], options: dict[str, Any]) -> SimulatedStack:
+    """Returns a stack in the state of the first program, with the program that is killed."""
+    stack = simulate(program if first is None else first, run=False, **settings)
+    if first is not None:
+        _uncrashed("the program whose state it begins with", lambda: stack.up(**options))
+    stack.program = program
+    return stack
+
+
+def _run_without_crash(stack: SimulatedStack, verb: str, options: dict[str, Any]) -> None:
+    _uncrashed("the program", lambda: getattr(stack, verb)(**options))
+
+
+def _uncrashed(which: str, run: Callable[[], object]) -> None:
+    """Runs an operation that is not killed. Its error has a text that names that."""
+    try:
+        run()
+    except StackwrightError as error:
+        error.message = f"crash_everywhere() has killed no run, because {which} fails without a crash: {error.message}"
+        error.args = (error.message,)
+        raise
+
+
+def _kill(stack: SimulatedStack, verb: str, moment: int, options: dict[str, Any]) -> str | None:
+    """Kills an operation at a moment, and returns its description; ``None`` when it has ended before."""
+    # A stack that exists is opened without a write.
+    stack.stack()
+    stack._simulation.begin_run(moment)
+    try:
+        getattr(stack, verb)(check=False, **options)
+    except StackwrightError:
+        if stack.killed_at is None:
+            raise
+    return stack.killed_at
 
 
 def _text(broken: list[Crash], count: int) -> str:
@@ -130,7 +164,7 @@ def _problems(stack: SimulatedStack, verb: str, recover: Recovery, options: dict
         return [f"it failed: {completed.error}"]
     problems = stack.discrepancies()
     if verb != "destroy":
-        again = stack.preview(check=False) if verb == "up" else stack.refresh(check=False, dry_run=True)
+        again = stack.preview(check=False, **options) if verb == "up" else stack.refresh(check=False, dry_run=True, **options)
         if again.error is not None:
             problems.append(f"the preview after it failed: {again.error}")
         elif again.has_changes:

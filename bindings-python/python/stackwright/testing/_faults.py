@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from .._checks import require_given
+from .._checks import named_options, require_given
 from .._record import field, record
 from ..errors import InvalidInputError, Status
 
@@ -46,6 +46,7 @@ def _fault(call: str, type: str, name: str, times: int | None, skip: int, in_pre
     return Fault(call, type, name, times, skip, in_previews, effect)
 
 
+@named_options
 def fail(
     call: str = "create",
     type: str = "*",
@@ -82,6 +83,7 @@ def fail(
     return _fault(call, type, name, times, skip, in_previews, effect)
 
 
+@named_options
 def delay(
     call: str = "create",
     type: str = "*",
@@ -99,6 +101,7 @@ def delay(
     return _fault(call, type, name, times, skip, in_previews, {"effect": "delay", "seconds": seconds})
 
 
+@named_options
 def interrupt(
     call: str = "create",
     type: str = "*",
@@ -111,6 +114,7 @@ def interrupt(
     return _fault(call, type, name, times, skip, False, {"effect": "interrupt"})
 
 
+@named_options
 def kill(
     call: str = "create",
     type: str = "*",

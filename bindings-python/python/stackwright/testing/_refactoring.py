@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .._annotations import Unpack
 from .._runner import Program
 from .._stackwright import missing_aliases
 from ._result import SimulatedResult
+from ._settings import RunSettings, SimulationSettings, refuse_unknown, refuse_unrepeatable, split
 from ._stack import simulate
 
 __all__ = ["refactoring"]
 
 
-def refactoring(before: Program | Mapping[str, Any] | bytes | str, after: Program, **settings: Any) -> SimulatedResult:
+def refactoring(before: Program | Mapping[str, Any] | bytes | str, after: Program, **settings: Unpack[RunSettings]) -> SimulatedResult:
     """Asserts that a program changes nothing in the state of another one, and returns the result of the preview. ::
 
         refactoring(program_of_last_week, program)
@@ -24,14 +26,21 @@ def refactoring(before: Program | Mapping[str, Any] | bytes | str, after: Progra
 
     :param before: The program as it was, or an exported state (a deployment document).
     :param after: The program as it is now.
-    :param settings: Those of :func:`simulate`, for both.
+    :param settings: Those of :func:`simulate`, and options of operations, for both.
     """
+    refuse_unknown("refactoring", settings, ("before", "after", *SimulationSettings.__annotations__))
+    refuse_unrepeatable("refactoring", settings)
+    own, options = split(settings)
+    allow_unmatched = own.pop("allow_unmatched", False)
     if callable(before):
-        stack = simulate(before, **settings)
+        stack = simulate(before, allow_unmatched=True, **own, **options)
     else:
-        stack = simulate(state=before, run=False, **settings)  # type: ignore[arg-type]
+        stack = simulate(state=before, run=False, allow_unmatched=True, **own)  # type: ignore[arg-type]
     with stack:
-        preview = stack.preview(after, ignore_protect=True)
+        preview = stack.preview(after, **{**options, "ignore_protect": True})
+        if not allow_unmatched:
+            # Either program may be the one that reaches what a pattern names.
+            stack._refuse_unmatched(options)
     text = missing_aliases(preview._native)
     if text is not None:
         raise AssertionError(text)

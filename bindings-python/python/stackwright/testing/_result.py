@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from .._checks import require_given
+from .._checks import named_options, require_given
 from .._stackwright import plan_text, resources_after, text_difference, unmet
 from ..errors import InvalidInputError
 from ..result import Result
@@ -35,7 +35,8 @@ def update_snapshots(update: bool) -> None:
 class SimulatedResult(Result):
     """A result with its resources as data, and assertions that say what happened instead.
 
-    Resources in assertions are patterns: names, types (with a ``:``), ``type::name`` or URNs, in which ``*`` is any text.
+    Resources in assertions are patterns: names, types (with a ``:``), ``type::name`` or URNs, in which ``*`` is any text. A step that failed
+    does not count as what it was to do.
     """
 
     @classmethod
@@ -63,27 +64,31 @@ class SimulatedResult(Result):
             raise AssertionError(text)
 
     def assert_no_changes(self) -> None:
-        """Asserts that neither a resource nor an output of the stack has changed, or would."""
+        """Asserts that the operation has succeeded, and that neither a resource nor an output of the stack has changed, or would."""
         self._assert("no_changes", ())
 
+    @named_options
     def assert_creates(self, *resources: str, only: bool = False) -> None:
-        """Asserts that each pattern names a resource that is created; with ``only``, no other is."""
+        """Asserts that each pattern names a resource that is created; with ``only``, nothing else changes."""
         self._assert("created", resources, only)
 
+    @named_options
     def assert_updates(self, *resources: str, only: bool = False) -> None:
-        """Asserts that each pattern names a resource that is updated in place; with ``only``, no other is."""
+        """Asserts that each pattern names a resource that is updated in place; with ``only``, nothing else changes."""
         self._assert("updated", resources, only)
 
+    @named_options
     def assert_replaces(self, *resources: str, only: bool = False) -> None:
-        """Asserts that each pattern names a resource that is replaced; with ``only``, no other is."""
+        """Asserts that each pattern names a resource that is replaced; with ``only``, nothing else changes."""
         self._assert("replaced", resources, only)
 
+    @named_options
     def assert_deletes(self, *resources: str, only: bool = False) -> None:
-        """Asserts that each pattern names a resource that is deleted; with ``only``, no other is."""
+        """Asserts that each pattern names a resource that is deleted; with ``only``, nothing else changes."""
         self._assert("deleted", resources, only)
 
     def assert_unchanged(self, *resources: str) -> None:
-        """Asserts that each pattern names resources that exist and all stay as they are."""
+        """Asserts that each pattern names resources that exist and all stay as they are. A preview that failed does not show that."""
         self._assert("unchanged", resources)
 
     def assert_protected(self, *resources: str) -> None:
@@ -91,9 +96,11 @@ class SimulatedResult(Result):
         self._assert("protected", resources)
 
     def plan_text(self) -> str:
-        """Returns the steps with their properties, and the outputs, as text that is the same for equal runs. Secrets are masked."""
+        """Returns the steps with their properties, and the outputs, as text that is the same for equal runs. Secrets are masked.
+        The text of a failed operation begins with the first line of its error."""
         return plan_text(self._native)
 
+    @named_options
     def assert_matches_snapshot(self, file: str | os.PathLike[str], *, update: bool | None = None) -> None:
         """Asserts that :meth:`plan_text` is what a file has.
 

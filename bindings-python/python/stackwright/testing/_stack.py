@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, Union
+from typing import Any, Final, Literal
 
 from .._annotations import Unpack
 from .._checks import require, require_given
@@ -26,12 +26,12 @@ from ._answers import Answer, Answers, Outputs, read_answers
 from ._faults import Fault, document_of_faults
 from ._resources import Resources
 from ._result import SimulatedResult
+from ._settings import Schema, SimulationSettings, refuse_unknown
 from ._world import World
 
 __all__ = ["Call", "SimulatedStack", "simulate"]
 
 Verb = Literal["up", "preview", "refresh", "destroy"]
-Schema = Union[Mapping[str, Any], str, "os.PathLike[str]"]
 
 
 @record(frozen=True, slots=True)
@@ -74,11 +74,14 @@ class SimulatedStack:
         settings: dict[str, Any],
         engine: dict[str, Any],
         record: Path | None,
+        allow_unmatched: bool,
     ) -> None:
         self._simulation: Final = simulation
         self._answers = answers
         self._engine_settings = engine
         self._record = record
+        # Whether the patterns of the settings have to match something of the next operation that runs the program.
+        self._checks_patterns = not allow_unmatched
         self._native_engine: _Engine | None = None
         self._last: SimulatedResult | None = None
         self.name: Final = name
@@ -108,7 +111,10 @@ class SimulatedStack:
         :param faults: What happens to the calls of this operation. A fault that did not happen is an error: its pattern may be
             misspelt.
         :param check: Whether a failed operation raises its error; its result is returned otherwise.
+        :raises AssertionError: for a fault that did not happen, and when the first operation that runs a program has neither a type nor a
+            function for a pattern of ``outputs``, ``replace_on``, ``delete_before_replace`` or ``functions``.
         """
+        refuse_unknown("up", options, _PROGRAM_OPTIONS)
         return self._operate("up", program, config, faults, check, options)
 
     def preview(
@@ -121,6 +127,7 @@ class SimulatedStack:
         **options: Unpack[OperationOptions],
     ) -> SimulatedResult:
         """Computes what :meth:`up` would do; the program and configuration that are given hold for this preview alone."""
+        refuse_unknown("preview", options, _PROGRAM_OPTIONS)
         before = self.program, self.settings.get("config")
         try:
             return self._operate("preview", program, config, faults, check, options)
@@ -131,12 +138,14 @@ class SimulatedStack:
         self, *, faults: Iterable[Fault] = (), check: bool = True, **options: Unpack[OperationOptions]
     ) -> SimulatedResult:
         """Reads every thing and records what is there."""
+        refuse_unknown("refresh", options, _OWN_OPTIONS)
         return self._operate("refresh", None, None, faults, check, options)
 
     def destroy(
         self, *, faults: Iterable[Fault] = (), check: bool = True, **options: Unpack[OperationOptions]
     ) -> SimulatedResult:
         """Deletes every resource."""
+        refuse_unknown("destroy", options, _OWN_OPTIONS)
         return self._operate("destroy", None, None, faults, check, options)
 
     def _operate(
@@ -165,6 +174,9 @@ class SimulatedStack:
             if isinstance(error, StackwrightError):
                 error.result = result
             raise error
+        if self._checks_patterns and verb in ("up", "preview") and result.error is None:
+            self._checks_patterns = False
+            self._refuse_unmatched(options)
         return result
 
     async def _run(self, verb: Verb, options: OperationOptions) -> Any:
@@ -188,6 +200,15 @@ class SimulatedStack:
         calls = sorted({f"{call.call} of {call.type!r} named {call.name!r}" for call in self.calls})
         listed = "\n  ".join(calls) or "none"
         return f"faults did not happen: {'; '.join(unused)}\nthe calls were:\n  {listed}"
+
+    def _refuse_unmatched(self, options: Iterable[str]) -> None:
+        """Refuses patterns of the settings that have matched nothing: they may be misspelt. After an operation with options that limit it,
+        that is not known."""
+        if not _LIMITS.isdisjoint(options):
+            return
+        unmatched = json.loads(self._simulation.unmatched_patterns())
+        if unmatched:
+            raise AssertionError(_unmatched_text(unmatched, self.calls))
 
     # ---- what there is ----
 
@@ -264,6 +285,22 @@ class SimulatedStack:
             self._record.write_bytes(recorded)
 
 
+_OWN_OPTIONS: Final = ("faults", "check")
+_PROGRAM_OPTIONS: Final = ("program", "config", *_OWN_OPTIONS)
+_SIMULATE_OPTIONS: Final = (*SimulationSettings.__annotations__, "program", "faults", "run")
+_LIMITS: Final = frozenset(("targets", "excludes"))
+"""Options with which an operation need not reach all that the program registers."""
+
+
+def _unmatched_text(unmatched: Sequence[Mapping[str, Any]], calls: Sequence[Call]) -> str:
+    lines = ["patterns match nothing that the program uses (allow_unmatched=True accepts them):"]
+    for found in unmatched:
+        hint = f"; did you mean {' or '.join(map(repr, found['nearest']))}?" if found["nearest"] else ""
+        lines.append(f"  {found['setting']}: {found['pattern']!r}{hint}")
+    tokens = sorted({call.type for call in calls})
+    return "\n".join([*lines, "the types and functions of its calls were:", *(f"  {token}" for token in tokens or ["none"])])
+
+
 def _schema(schema: Schema) -> Any:
     if isinstance(schema, Mapping):
         return dict(schema)
@@ -290,6 +327,7 @@ def simulate(
     passphrase: str | None = None,
     project: str | os.PathLike[str] | None = None,
     settings: StackSettings | None = None,
+    allow_unmatched: bool = False,
     faults: Iterable[Fault] = (),
     run: bool = True,
     **options: Unpack[OperationOptions],
@@ -319,10 +357,14 @@ def simulate(
     :param passphrase: The passphrase of the secrets in ``state``.
     :param project: The folder of a project, for its configuration and its program.
     :param settings: Further settings of the stack.
+    :param allow_unmatched: Whether patterns of ``outputs``, ``replace_on``, ``delete_before_replace`` and ``functions`` may match nothing, as
+        where a program reaches a type with some configurations only. Otherwise that is an error after the first operation which runs a
+        program: the pattern may be misspelt. Operations with ``targets`` or ``excludes`` do not count.
     :param faults: What happens to the calls of the first update.
     :param run: Whether the program is run at once. With ``False``, call :meth:`SimulatedStack.up`.
     :param options: Options of the first update.
     """
+    refuse_unknown("simulate", options, _SIMULATE_OPTIONS)
     require("replace_on", replace_on, Mapping, "a dictionary of lists of paths by types")
     require("existing", existing, Mapping, "a dictionary of things by types and ids")
     answers, answered, computed, data = read_answers(functions, outputs)
@@ -345,7 +387,7 @@ def simulate(
     given: dict[str, Any] = {**(settings or {}), "config": config, "project": project}
     name = stack or ("project/test" if project is None else "test")
     simulated = SimulatedStack(
-        simulation, answers, name, program, given, engine, file if played is None else None
+        simulation, answers, name, program, given, engine, file if played is None else None, allow_unmatched
     )
     if state is not None:
         simulated.stack().import_deployment(state, force=True)

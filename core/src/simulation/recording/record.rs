@@ -162,6 +162,12 @@ impl Recorder {
 }
 
 impl Recording {
+    /// Forgets the calls that failed.
+    pub(in crate::simulation) fn forget_failures(&self) {
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.retain(|exchange| exchange.answer.error.is_none());
+    }
+
     /// Returns the recording with all secrets masked.
     ///
     /// # Errors

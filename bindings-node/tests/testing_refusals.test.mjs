@@ -1,0 +1,175 @@
+/** The test kit refuses what is misspelt, its assertions fail on what has failed, and inspection shows no secret. */
+import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { test } from "node:test";
+import { inspect } from "node:util";
+
+import { CancelledError, Engine, InvalidInputError, ProgramError, ProviderError, secret } from "stackwright";
+import { crashEverywhere, delay, fail, interrupt, kill, refactoring, simulate, simulated } from "stackwright/testing";
+
+const MACHINE = "cloud:index:Machine";
+const RECORD = "cloud:index:Record";
+const SECRET = "hunter2-hunter2";
+
+const shop = (context) => {
+    context.resource(MACHINE, "web", { size: context.config.get("size") ?? "small" });
+    context.resource(RECORD, "dns", { ttl: 60 });
+};
+const failing = (context) => {
+    context.resource(MACHINE, "web", { password: secret(SECRET) });
+    throw new Error(`no ${SECRET}`);
+};
+const refused = (message) => ({ name: "InvalidInputError", message });
+
+test("only refuses every other change, and a step that failed is not what it was to be", async (t) => {
+    const stack = await simulated(t, shop);
+    const result = await stack.up((context) => void context.resource(MACHINE, "web", { size: "large" }));
+    result.assertUpdates("web");
+    assert.throws(() => result.assertUpdates("web", { only: true }), /expected only `web` to be updated, but dns is to delete\n/);
+    const other = await simulated(t, shop, { run: false });
+    const failed = await other.up(undefined, { faults: [fail("create", "*", { name: "web" })], check: false });
+    assert.throws(() => failed.assertCreates("web"), /expected `web` to be created, but the create of web failed\n/);
+    const preview = await (await simulated(t, shop)).preview(failing, { check: false });
+    for (const check of [() => preview.assertNoChanges(), () => preview.assertUnchanged("dns")]) {
+        assert.throws(check, /but the preview failed: .*no \[secret\]/);
+    }
+    assert.match(preview.planText(), /^the preview failed: .*no \[secret\]/);
+});
+
+test("a run that failed writes no recording", async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), "stackwright-testing-"));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const record = path.join(folder, "recorded.json");
+    let fails = true;
+    const cloud = {
+        create({ name, inputs }) {
+            if (fails) {
+                throw new ProviderError("no credentials");
+            }
+            return { id: `real-${name}`, outputs: inputs };
+        },
+        delete() {},
+    };
+    const stack = await simulated(t, shop, { providers: { cloud }, record, run: false });
+    await assert.rejects(stack.up(), /no credentials/);
+    assert.equal(existsSync(record), false);
+    fails = false;
+    await stack.up();
+    const recorded = readFileSync(record, "utf8");
+    assert.ok(!recorded.includes("no credentials"));
+    fails = true;
+    await stack.up((context) => void context.resource(MACHINE, "other", {}), { check: false });
+    assert.equal(readFileSync(record, "utf8"), recorded);
+    assert.equal((await simulated(t, shop, { record })).resources.find("web").id, "real-web");
+});
+
+test("options of operations hold for simulated(), crashes and refactorings", async (t) => {
+    const targets = ["**web"];
+    const stack = await simulated(t, shop, { targets });
+    assert.deepEqual([...stack.world].map(({ name }) => name), ["web"]);
+    const crashes = await crashEverywhere(shop, { targets });
+    assert.ok(crashes.length > 5 && !crashes.some(({ place }) => place.includes("dns")));
+    const preview = await refactoring(shop, (context) => void context.resource(MACHINE, "web", { size: "small" }), { targets });
+    preview.assertNoChanges();
+    await assert.rejects(crashEverywhere(shop, { dryRun: true }), /cannot have the option dryRun/);
+});
+
+test("misspelt options name the function and the nearest option", async (t) => {
+    const cases = [
+        [() => simulate(shop, { outpts: {} }), "simulate()", "outpts", "outputs"],
+        [() => simulate(shop, { run: false, outpts: {} }), "simulate()", "outpts", "outputs"],
+        [() => simulated(t, shop, { outpts: {} }), "simulated()", "outpts", "outputs"],
+        [() => crashEverywhere(shop, { evry: 2 }), "crashEverywhere()", "evry", "every"],
+        [() => refactoring(shop, shop, { stak: "a/b" }), "refactoring()", "stak", "stack"],
+    ];
+    for (const [run, what, name, near] of cases) {
+        await assert.rejects(run, refused(`unknown option "${name}" of ${what}; did you mean "${near}"?`));
+    }
+    for (const maker of [fail, delay, interrupt, kill]) {
+        const message = `unknown option "nam" of ${maker.name}(); did you mean "name"?`;
+        assert.throws(() => maker("create", "*", { nam: "web" }), refused(message));
+    }
+    const stack = await simulated(t, shop);
+    await assert.rejects(stack.up(undefined, { fault: [] }), refused('unknown option "fault" of up(); did you mean "faults"?'));
+    const { result } = stack;
+    assert.throws(() => result.assertCreates("web", { onyl: true }), refused('unknown option "onyl" of assertCreates(); did you mean "only"?'));
+    assert.throws(() => result.assertMatchesSnapshot("x", { updte: true }), /unknown option "updte" of assertMatchesSnapshot\(\)/);
+    await assert.rejects(crashEverywhere(shop, { verb: "upp" }), refused('verb takes one of "up", "destroy", "refresh", not "upp"'));
+    await assert.rejects(crashEverywhere(shop, { recover: "adpt" }), refused('recover takes one of "adopt", "none", not "adpt"'));
+});
+
+test("patterns that match nothing are refused after the first run", async (t) => {
+    const cases = [
+        [{ outputs: { "cloud:index:Machin": { address: "a" } } }, 'outputs: "cloud:index:Machin"; did you mean "cloud:index:Machine"?'],
+        [{ outputs: { "cloud:index:Machin": () => ({}) } }, 'outputs: "cloud:index:Machin"; did you mean'],
+        [{ replaceOn: { "aws:*": ["ttl"] } }, 'replaceOn: "aws:*"'],
+        [{ deleteBeforeReplace: ["aws:*"] }, 'deleteBeforeReplace: "aws:*"'],
+        [{ functions: { "cloud:index:getZone": {} } }, 'functions: "cloud:index:getZone"'],
+    ];
+    for (const [settings, text] of cases) {
+        const isNamed = ({ message }) => message.includes(text) && message.includes(`\n  ${MACHINE}\n  ${RECORD}`);
+        await assert.rejects(simulate(shop, settings), isNamed);
+        await assert.rejects(simulated(t, shop, settings), isNamed);
+        await assert.rejects(crashEverywhere(shop, settings), isNamed);
+        await assert.rejects(refactoring(shop, shop, settings), isNamed);
+        (await (await simulated(t, shop, { ...settings, allowUnmatched: true })).preview()).assertNoChanges();
+        await simulated(t, shop, { ...settings, targets: ["**web"] });
+    }
+});
+
+test("a program that fails anyway is not killed, and a killed run was cancelled", async () => {
+    const expected = /has killed no run, because the program fails without a crash: .*no \[secret\]/;
+    await assert.rejects(crashEverywhere(failing), (error) => error instanceof ProgramError && expected.test(error.message));
+    await assert.rejects(crashEverywhere(shop, { before: failing }), /because the program whose state it begins with fails/);
+    const faults = [kill("create", "*", { name: "web" })];
+    await assert.rejects(simulate(shop, { faults }), (error) => {
+        assert.match(error.message, /a fault of the test has killed this run/);
+        return error instanceof CancelledError && !(error instanceof InvalidInputError);
+    });
+});
+
+test("inspection shows what things are, without values of requests", async (t) => {
+    const stack = await simulated(t, shop);
+    assert.equal(inspect(stack.world), "World { web, dns }");
+    assert.equal(inspect(stack.resources), "Resources { web, dns }");
+    assert.match(inspect(stack.result.result.picture()), /^Picture \{ "Update of project\/test", \d+ resources \}$/);
+    assert.equal(inspect(kill("create", "*", { name: "web" })), 'Fault { kill_before create of "*" named "web" }');
+});
+
+for (const secrets of [false, true]) {
+    test(`an inspected request has no secret, ${secrets ? "which is masked" : "and no value where secrets are plain"}`, async (t) => {
+        const shown = {};
+        const keep = (name, answer) => (request) => {
+            shown[name] = inspect(request, { depth: 8 });
+            return answer(request);
+        };
+        const notes = {
+            capabilities: { secrets },
+            check: keep("check", ({ inputs }) => ({ inputs })),
+            create: keep("create", ({ name, inputs }) => ({ id: name, outputs: inputs })),
+            diff: keep("diff", () => ({ changes: true })),
+            update: keep("update", ({ inputs }) => ({ outputs: inputs })),
+            read: keep("read", ({ id, inputs, outputs }) => ({ id, inputs, outputs })),
+            delete: keep("delete", () => undefined),
+            invoke: keep("invoke", () => ({ result: {} })),
+            call: (_context, request) => keep("call", () => ({ result: {} }))(request),
+        };
+        const engine = new Engine({ store: "memory://", passphrase: "correct horse", providers: { notes } });
+        t.after(() => engine.close());
+        const program = (size) => async (context) => {
+            context.resource("notes:index:Note", "a", { password: secret(SECRET), size });
+            await context.invoke("notes:index:find", { password: secret(SECRET) });
+            await context.call("notes:index:Note/open", undefined, { password: secret(SECRET) });
+        };
+        await (await engine.stack("shop/dev", { program: program(1) })).up();
+        const stack = await engine.stack("shop/dev", { program: program(2) });
+        await stack.up();
+        await stack.refresh();
+        await stack.destroy();
+        assert.deepEqual(Object.keys(shown).sort(), ["call", "check", "create", "delete", "diff", "invoke", "read", "update"]);
+        assert.ok(!Object.values(shown).some((text) => text.includes(SECRET)), inspect(shown));
+        assert.match(shown.update, secrets ? /password: \[secret\]/ : /oldInputs: \{ password: \.\.\., size: \.\.\. \}/);
+    });
+}
