@@ -4,6 +4,7 @@
 
 mod gate;
 mod errors;
+mod logs;
 mod convert;
 mod config;
 mod completions;
@@ -12,7 +13,6 @@ mod function;
 mod program;
 mod provider;
 mod host;
-mod logs;
 mod picture;
 mod plugin_limits;
 mod operation;

@@ -231,6 +231,16 @@ impl Simulation {
         self.0.faults.unused()
     }
 
+    /// Returns the patterns of the settings that match neither a type nor a function of the calls so far, those of previews included. None
+    /// while a recording is made or played: real answers need no patterns.
+    #[must_use]
+    pub fn unmatched_patterns(&self) -> Vec<UnmatchedPattern> {
+        if self.0.player.is_some() || self.0.recorder.is_some() {
+            return Vec::new();
+        }
+        unmatched::of(&self.0.settings, &lock(&self.0.tokens))
+    }
+
     /// Begins a run that is killed at a moment, counted from 0: moments are before and after each call of a provider and
     /// each write of the store, and in the middle of appends. Nothing has an effect then until the next run begins.
     pub fn begin_run(&self, fatal_moment: Option<u64>) {

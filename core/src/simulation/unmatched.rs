@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{SimulatedCall, Simulation, lock, pattern::matches_type};
+use super::{SimulatedCall, pattern::matches_type, settings::Settings};
 use crate::message::nearest_names;
 
 /// How many names a misspelt pattern may stand for at most.
@@ -38,43 +38,34 @@ impl Tokens {
     }
 }
 
-impl Simulation {
-    /// Returns the patterns of the settings that match neither a type nor a function of the calls so far, those of previews included. None
-    /// while a recording is made or played: real answers need no patterns.
-    #[must_use]
-    pub fn unmatched_patterns(&self) -> Vec<UnmatchedPattern> {
-        let settings = &self.0.settings;
-        if self.0.player.is_some() || self.0.recorder.is_some() {
-            return Vec::new();
-        }
-        let tokens = lock(&self.0.tokens);
-        let functions = settings.answered_functions.iter().flatten();
-        let outputs = settings.outputs.keys().chain(&settings.answered_outputs);
-        let patterns = outputs
-            .map(|pattern| ("outputs", pattern, &tokens.types))
-            .chain(
-                settings
-                    .replace_on
-                    .keys()
-                    .map(|pattern| ("replace_on", pattern, &tokens.types)),
-            )
-            .chain(
-                settings
-                    .delete_before_replace
-                    .iter()
-                    .map(|pattern| ("delete_before_replace", pattern, &tokens.types)),
-            )
-            .chain(functions.map(|pattern| ("functions", pattern, &tokens.functions)));
-        let unmatched =
-            patterns.filter(|(_, pattern, tokens)| !tokens.iter().any(|token| matches_type(pattern, token)));
-        let unmatched = unmatched.map(|(setting, pattern, tokens)| UnmatchedPattern {
-            setting,
-            pattern: pattern.clone(),
-            nearest: nearest_names(pattern, tokens.iter().map(String::as_str), MAX_NEAREST)
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
-        });
-        unmatched.collect()
-    }
+/// Returns the patterns of settings that match none of the tokens.
+pub(super) fn of(settings: &Settings, tokens: &Tokens) -> Vec<UnmatchedPattern> {
+    let functions = settings.answered_functions.iter().flatten();
+    let outputs = settings.outputs.keys().chain(&settings.answered_outputs);
+    let patterns = outputs
+        .map(|pattern| ("outputs", pattern, &tokens.types))
+        .chain(
+            settings
+                .replace_on
+                .keys()
+                .map(|pattern| ("replace_on", pattern, &tokens.types)),
+        )
+        .chain(
+            settings
+                .delete_before_replace
+                .iter()
+                .map(|pattern| ("delete_before_replace", pattern, &tokens.types)),
+        )
+        .chain(functions.map(|pattern| ("functions", pattern, &tokens.functions)));
+    let unmatched =
+        patterns.filter(|(_, pattern, tokens)| !tokens.iter().any(|token| matches_type(pattern, token)));
+    let unmatched = unmatched.map(|(setting, pattern, tokens)| UnmatchedPattern {
+        setting,
+        pattern: pattern.clone(),
+        nearest: nearest_names(pattern, tokens.iter().map(String::as_str), MAX_NEAREST)
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
+    });
+    unmatched.collect()
 }
