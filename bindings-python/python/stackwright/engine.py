@@ -541,7 +541,8 @@ class Engine:
     async def close(self) -> None:
         """Ends plugin processes, provider threads and the calls of a store of the host. Operations should be over by then.
 
-        Those that still run on a store of the host, or with credentials of a callback, are cancelled: steps that run have 30 seconds to complete."""
+        Those that still run on a store of the host, or with credentials of a callback, are cancelled: steps that run have 30 seconds.
+        """
         self._closed = True
         await answer(self._native.close)
         self._provider_loop.close()

@@ -2,10 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use stackwright::property::PropertyMap;
 use stackwright::provider::{
-    Capabilities, CheckRequest, CheckResponse, CreateRequest, CreateResponse, DeleteRequest, DiffChanges,
-    DiffRequest, DiffResponse, HandshakeRequest, Provider, ProviderError, ProviderResult, ProviderStatus,
-    ReadRequest, ReadResponse, UpdateRequest, UpdateResponse,
+    Capabilities, CheckFailure, CheckRequest, CheckResponse, CreateRequest, CreateResponse, DeleteRequest,
+    DiffChanges, DiffRequest, DiffResponse, HandshakeRequest, InitFailure, Provider, ProviderError,
+    ProviderResult, ProviderStatus, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse,
 };
 
 use super::{
@@ -17,6 +18,8 @@ use super::{
 const MAX_DURATION: Duration = Duration::from_secs(10);
 /// One of so many calls fails in each way, where calls fail.
 const FAILURES: u64 = 12;
+/// One of so many changes replaces the thing.
+const REPLACEMENTS: u64 = 3;
 
 pub(super) struct Cloud {
     pub(super) host: Arc<Host>,
@@ -24,6 +27,36 @@ pub(super) struct Cloud {
 }
 
 impl Cloud {
+    /// Draws whether a call without an effect fails, and how: only hosts with failures do.
+    fn fails(&self) -> ProviderResult<()> {
+        let fate = match self.host.troubles.has_failures {
+            true => self.world.roll(4 * FAILURES),
+            false => 4 * FAILURES,
+        };
+        match fate {
+            0 => Err(ProviderError::new(ProviderStatus::FailedPrecondition, "refused")),
+            1 => Err(ProviderError::new(ProviderStatus::Unavailable, "unavailable")),
+            2 => Err(ProviderError::without_answer(
+                ProviderStatus::Internal,
+                "the answer was lost",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Draws whether a thing exists whose initialization has failed.
+    fn initialized(&self, id: &str, outputs: &PropertyMap) -> ProviderResult<()> {
+        if !self.host.troubles.has_failures || !self.world.is_hit(FAILURES) {
+            return Ok(());
+        }
+        Err(ProviderError::init_failed(InitFailure {
+            id: id.to_owned(),
+            outputs: outputs.clone(),
+            reasons: vec!["it does not start".to_owned()],
+            ..InitFailure::default()
+        }))
+    }
+
     /// Performs a call with an effect.
     async fn call<T: Send>(&self, what: &str, effect: impl FnOnce() -> T + Send) -> ProviderResult<T> {
         let (world, host) = (&self.world, &self.host);
@@ -38,6 +71,9 @@ impl Cloud {
         };
         if fate == 0 {
             return Err(ProviderError::new(ProviderStatus::FailedPrecondition, "refused"));
+        }
+        if fate == 2 {
+            return Err(ProviderError::new(ProviderStatus::Unavailable, "unavailable"));
         }
         let done = effect();
         host.passes(world, number, Moment::Within).await;
@@ -59,19 +95,35 @@ impl Provider for Cloud {
     }
 
     async fn check(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
+        self.fails()?;
+        let is_refused = self.host.troubles.has_failures && self.world.is_hit(4 * FAILURES);
+        let refused = is_refused.then(|| CheckFailure {
+            property: "value".to_owned(),
+            reason: "it is refused".to_owned(),
+        });
         Ok(CheckResponse {
             inputs: request.news,
-            failures: Vec::new(),
+            failures: refused.into_iter().collect(),
         })
     }
 
     async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
-        let changes = match request.old_inputs == request.news {
-            true => DiffChanges::None,
-            false => DiffChanges::Some,
-        };
+        self.fails()?;
+        if request.old_inputs == request.news {
+            return Ok(DiffResponse {
+                changes: DiffChanges::None,
+                ..DiffResponse::default()
+            });
+        }
+        let mut replaces = Vec::new();
+        if self.world.is_hit(REPLACEMENTS) {
+            replaces.push("value".to_owned());
+            self.world.state().replace(request.id.as_str());
+        }
         Ok(DiffResponse {
-            changes,
+            changes: DiffChanges::Some,
+            replaces,
+            delete_before_replace: self.world.is_hit(2),
             ..DiffResponse::default()
         })
     }
@@ -89,6 +141,7 @@ impl Provider for Cloud {
         };
         let create = || drop(self.world.state().things.insert(id.clone(), name.clone()));
         self.call(&format!("create {name}"), create).await?;
+        self.initialized(&id, &request.inputs)?;
         Ok(CreateResponse {
             id: id.as_str().into(),
             outputs: request.inputs,
@@ -98,6 +151,7 @@ impl Provider for Cloud {
 
     async fn read(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
         self.host.goes_on(&self.world).await;
+        self.fails()?;
         if !self.world.state().things.contains_key(request.id.as_str()) {
             return Ok(ReadResponse::default());
         }
@@ -114,6 +168,7 @@ impl Provider for Cloud {
     async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
         self.host.goes_on(&self.world).await;
         self.call(&format!("update {}", request.name), || ()).await?;
+        self.initialized(request.id.as_str(), &request.news)?;
         Ok(UpdateResponse {
             outputs: request.news,
             refresh_before_update: false,

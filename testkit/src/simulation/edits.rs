@@ -18,8 +18,9 @@ use super::{
 /// The type of the things.
 pub(super) const THING: &str = "things:index:Thing";
 
-/// One of so many changes is the removal of the stack.
+/// One of so many changes is the removal of the stack, or of its locks.
 const REMOVALS: u64 = 12;
+const UNLOCKS: u64 = 12;
 /// How many of the newest states of the history are read at the end.
 const READ_STATES: usize = 4;
 
@@ -30,6 +31,10 @@ pub(super) async fn change(world: &Arc<World>, host: &Arc<Host>, stack: &Stack) 
         let force = world.is_hit(2);
         note("removes the stack");
         return stack.remove(force).await;
+    }
+    if world.is_hit(UNLOCKS) {
+        note("removes the locks");
+        return stack.unlock().await.map(drop);
     }
     let snapshot = stack.snapshot().await?;
     let records = snapshot.resources.iter();
@@ -57,12 +62,11 @@ pub(super) async fn change(world: &Arc<World>, host: &Arc<Host>, stack: &Stack) 
         2 => StateEdit::Protect(Selection::of([urn])),
         3 => StateEdit::Unprotect(Selection::of([urn])),
         4 => {
-            // The things stay, and no later operation knows them.
-            world.state().excuse(id);
+            // The things stay, and no later operation knows them. Where others depend on them, the edit is refused.
+            world.state().dismiss(id);
             StateEdit::Delete(Delete {
                 urns: vec![urn],
                 id: Some(id.to_owned()),
-                dependents: true,
                 force: true,
                 ..Delete::default()
             })

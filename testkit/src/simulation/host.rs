@@ -28,6 +28,8 @@ pub(super) const LEASE: Duration = Duration::from_secs(30);
 const MAX_CALLS: u64 = 50;
 /// The longest time that a host is frozen.
 const MAX_FREEZE: u64 = 200;
+/// How much longer than its lease a host has no connection at most, in seconds.
+const MAX_OUTAGE: u64 = 120;
 /// How far a wall clock jumps at most, in seconds.
 const MAX_JUMP: u64 = 100_000;
 /// The longest time for which a disk is full, in writes.
@@ -59,6 +61,17 @@ pub(super) struct Troubles {
     pub(super) has_noise: bool,
     /// Whether calls of its provider fail.
     pub(super) has_failures: bool,
+    /// When it loses its connection to the store, and for how long.
+    pub(super) outage: Option<(Begin, Duration)>,
+}
+
+/// The begin of an outage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begin {
+    /// A call.
+    At(u64),
+    /// The removal of a lock file, which is followed by the release.
+    Release,
 }
 
 fn moment(world: &World) -> Moment {
@@ -95,6 +108,13 @@ impl Troubles {
             full,
             has_noise: world.is_hit(3),
             has_failures: world.is_hit(2),
+            outage: world.is_hit(4).then(|| {
+                let begin = match world.is_hit(2) {
+                    true => Begin::Release,
+                    false => Begin::At(1 + world.roll(MAX_CALLS)),
+                };
+                (begin, LEASE + Duration::from_secs(world.roll(MAX_OUTAGE)))
+            }),
         }
     }
 }
@@ -114,6 +134,8 @@ pub(super) struct Host {
     frozen: Mutex<Option<(Duration, Duration)>>,
     /// Since when, and until when it was frozen.
     freeze: OnceLock<(Duration, Duration)>,
+    /// Until when it has no connection.
+    cut: OnceLock<Duration>,
 }
 
 /// The clock of a host.
@@ -148,6 +170,10 @@ impl Clock for HostClock {
         }
     }
 
+    fn since_boot(&self) -> Option<Duration> {
+        Some(self.clock.elapsed())
+    }
+
     async fn wait(&self, duration: Duration) {
         self.clock.wait(duration).await;
     }
@@ -166,6 +192,7 @@ impl Host {
             offset: AtomicI64::new(0),
             frozen: Mutex::default(),
             freeze: OnceLock::new(),
+            cut: OnceLock::new(),
         });
         world.state().hosts.insert(pid, Arc::clone(&host));
         host
@@ -182,6 +209,24 @@ impl Host {
     /// Ends the process, as after its last operation.
     pub(super) fn exit(&self) {
         self.is_dead.store(true, Ordering::SeqCst);
+    }
+
+    /// Lets the outage begin that is to begin then.
+    pub(super) fn cut(&self, world: &World, begin: Begin) {
+        if let Some((at, length)) = self.troubles.outage
+            && at == begin
+            && self.cut.set(world.clock.elapsed() + length).is_ok()
+        {
+            world.note(format_args!(
+                "host {} loses its connection for {length:?}",
+                self.pid
+            ));
+        }
+    }
+
+    /// Returns whether it has no connection to the store.
+    pub(super) fn is_cut(&self, world: &World) -> bool {
+        self.cut.get().is_some_and(|until| world.clock.elapsed() < *until)
     }
 
     /// Counts a call with an effect; returns its number.
@@ -273,6 +318,18 @@ impl Processes for Seen {
 
 /// Returns what lock files state of a host.
 pub(super) fn facts(pid: u32, world: &Arc<World>) -> HostFacts {
+    let processes = Arc::new(Seen(Arc::downgrade(world)));
+    if world.kind == Kind::Bucket && world.is_one_machine {
+        // Those of this process, which runs also when its host has died or has failed to release a lease.
+        let HostFacts { pid, system, .. } = HostFacts::system();
+        return HostFacts {
+            pid,
+            username: "user".to_owned(),
+            hostname: "host".to_owned(),
+            system,
+            processes,
+        };
+    }
     HostFacts {
         pid,
         username: "user".to_owned(),
@@ -282,6 +339,6 @@ pub(super) fn facts(pid: u32, world: &Arc<World>) -> HostFacts {
             // Each host is a machine of its own: others only see its renewals.
             Kind::Bucket => format!("simulated {pid}"),
         },
-        processes: Arc::new(Seen(Arc::downgrade(world))),
+        processes,
     }
 }

@@ -2,29 +2,31 @@
 //!
 //! A run has one thread, virtual time and no other source of randomness than its seed, so that equal seeds give equal traces.
 //! In rounds, up to three hosts run operations and edits at the same time, change the key of the secrets, or remove the stack. Each dies, freezes or fails as its troubles state, and others go on. The
-//! state is read after every few writes. At the end a host without troubles resolves what is pending, and must converge.
+//! state is read after every few writes. Things depend on others and lie below others, and changes replace some of them, so that cascades and
+//! replacements are interrupted, too. At the end a host without troubles resolves what is pending, and must converge.
 //!
 //! The seed determines where the state is: in a store whose locks end with their processes, in one whose locks are taken over when they
 //! are not renewed, or (half of the seeds) in a bucket with the engine's own leases and numbered journals, so that a frozen host may find
-//! that another one has gone on. A third of the stores is encrypted as a whole.
+//! that another one has gone on. In a third of the buckets all hosts are processes of one machine, whose numbers show nothing. A third of the
+//! stores is encrypted as a whole.
 
 mod clock;
 mod cloud;
 mod edits;
 mod host;
 mod objects;
+mod program;
 mod secrets;
 mod store;
 mod world;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use futures::future::{join_all, try_join_all};
+use futures::future::join_all;
 use stackwright::{
     Engine, ErrorKind, Result, Stack, StackSettings,
-    monitor::Registration,
     operation::{OperationKind, OperationOptions},
-    program::{Program, from_fn},
+    program::Program,
     property::PropertyValue,
     runtime::{Clock as _, Runtime},
     state::{
@@ -37,8 +39,9 @@ use stackwright::{
 use self::{
     clock::simulated,
     cloud::Cloud,
-    edits::{THING, change, read_history},
+    edits::{change, read_history},
     host::{Host, HostClock, Troubles, facts, jump},
+    program::program,
     secrets::keys,
     store::{MAX_DELAY, store_of, store_of_reader},
     world::{Fence, World, pending_names},
@@ -237,31 +240,6 @@ async fn perform(
         Some(error) => Err(error.clone()),
         None => Ok(()),
     }
-}
-
-/// Registers things with those names. Half of the values are secrets.
-fn program(names: Vec<u64>, value: u64) -> Arc<dyn Program> {
-    from_fn(move |context| {
-        let names = names.clone();
-        async move {
-            let registering = names.iter().map(|name| {
-                let value = PropertyValue::from(format!("value {value}"));
-                let value = match name % 2 {
-                    0 => PropertyValue::secret(value),
-                    _ => value,
-                };
-                context.monitor.register(Registration {
-                    resource_type: THING.into(),
-                    name: format!("thing{name}"),
-                    custom: true,
-                    inputs: [("value", value)].into_iter().collect(),
-                    ..Registration::default()
-                })
-            });
-            try_join_all(registering).await?;
-            Ok(())
-        }
-    })
 }
 
 /// Returns the things that exist, whose creations are pending, and which the state does not record. Those whose provider was

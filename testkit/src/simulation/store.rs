@@ -19,7 +19,7 @@ use stackwright::{
 };
 
 use super::{
-    host::{Host, HostClock, LEASE, Moment, facts},
+    host::{Begin, Host, HostClock, LEASE, Moment, facts},
     objects,
     world::{Fence, Kind, World},
 };
@@ -209,6 +209,9 @@ const JOURNAL_ENDING: &str = ".journal";
 const LEASES: &str = ".pulumi/leases/";
 const LEASE_ENDING: &str = ".json";
 
+/// The keys of lock files.
+const LOCKS: &str = ".pulumi/locks/";
+
 /// The key of the checkpoint.
 const CHECKPOINT: &str = ".pulumi/stacks/shop/dev.json";
 
@@ -236,6 +239,8 @@ fn unavailable(text: &str) -> Error {
 impl Write {
     fn describe(&self) -> String {
         match self {
+            // Those of one machine have the number of this process, whose length differs.
+            Self::Put(key, ..) if is_lease(key) || key.starts_with(LOCKS) => format!("put {key}"),
             Self::Put(key, bytes, _) => format!("put {key} ({} bytes)", bytes.len()),
             Self::Append(key, bytes, _) => format!("append {key} ({} bytes)", bytes.len()),
             Self::Delete(key) => format!("delete {key}"),
@@ -245,6 +250,18 @@ impl Write {
 }
 
 impl SimulatedStore {
+    /// Waits for the connection.
+    ///
+    /// # Errors
+    /// While there is none.
+    async fn connect(&self) -> Result<()> {
+        if self.host.is_cut(&self.world) {
+            self.world.wait_up_to(MAX_LATENCY).await;
+            return Err(unavailable("there is no connection"));
+        }
+        Ok(())
+    }
+
     async fn perform(&self, write: &Write) -> Result<Option<Version>> {
         let done = self.arrive(write).await;
         if done.is_ok() {
@@ -344,6 +361,11 @@ impl SimulatedStore {
         let (world, host) = (&self.world, &self.host);
         host.goes_on(world).await;
         let number = host.count();
+        host.cut(world, Begin::At(number));
+        if matches!(&write, Write::Delete(key) if key.starts_with(LOCKS)) {
+            host.cut(world, Begin::Release);
+        }
+        self.connect().await?;
         world.wait_up_to(MAX_LATENCY).await;
         host.passes(world, number, Moment::Before).await;
         let troubles = &host.troubles;
@@ -427,6 +449,7 @@ impl Store for SimulatedStore {
 
     async fn get(&self, key: &str) -> Result<Option<Object>> {
         self.host.goes_on(&self.world).await;
+        self.connect().await?;
         self.world.wait_up_to(MAX_LATENCY).await;
         let read = match self.world.kind {
             Kind::Bucket => objects::get(&self.world.store, key).await,
@@ -461,6 +484,7 @@ impl Store for SimulatedStore {
 
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
         self.host.goes_on(&self.world).await;
+        self.connect().await?;
         self.world.store.list(prefix).await
     }
 

@@ -45,6 +45,8 @@ pub(super) struct World {
     pub(super) kind: Kind,
     /// Whether the store is encrypted as a whole.
     pub(super) is_encrypted: bool,
+    /// Whether all hosts are processes of one machine, of which the numbers do not show whether they hold a lease.
+    pub(super) is_one_machine: bool,
     pub(super) fence: Fence,
     dice: SeededRandom,
     reader: OnceLock<Stack>,
@@ -60,10 +62,14 @@ pub(super) struct State {
     /// The names of the things whose creation was tried, by their ids.
     tried: BTreeMap<String, String>,
     /// The things whose creation was pending at the begin of a later operation, which knows that they may exist: once it has resolved
-    /// that, the state need not know them.
+    /// that, the state need not know them until one has recorded them.
     excused: BTreeSet<String>,
-    /// The things whose records may have another name: a program that registers their names creates others.
-    renamed: BTreeSet<String>,
+    /// The things whose records may be removed by an edit: the state need not know them any more.
+    dismissed: BTreeSet<String>,
+    /// The things beside which others of their names are created: their records may have another name, or they are replaced.
+    succeeded: BTreeSet<String>,
+    /// How often the stack was removed.
+    removals: u64,
     /// The number of renamings, which makes their names unique.
     renamings: u64,
     /// Whether a holder was taken over, whose write of the checkpoint may still arrive.
@@ -95,18 +101,28 @@ impl State {
     }
 
     /// Notes that the record of a thing may be removed: no operation knows the thing then.
-    pub(super) fn excuse(&mut self, id: &str) {
-        self.excused.insert(id.to_owned());
+    pub(super) fn dismiss(&mut self, id: &str) {
+        self.dismissed.insert(id.to_owned());
     }
 
     /// Returns whether no operation needs to know a thing.
     pub(super) fn is_excused(&self, id: &str) -> bool {
-        self.excused.contains(id)
+        self.excused.contains(id) || self.dismissed.contains(id)
+    }
+
+    /// Notes that the state has recorded a thing: from now on it must know the thing.
+    fn record(&mut self, id: &str) {
+        self.excused.remove(id);
+    }
+
+    /// Notes that a provider asks for the replacement of a thing.
+    pub(super) fn replace(&mut self, id: &str) {
+        self.succeeded.insert(id.to_owned());
     }
 
     /// Notes that the record of a thing may get another name. Returns the number of the renaming.
     pub(super) fn rename(&mut self, id: &str) -> u64 {
-        self.renamed.insert(id.to_owned());
+        self.succeeded.insert(id.to_owned());
         self.renamings += 1;
         self.renamings
     }
@@ -119,6 +135,7 @@ impl State {
     /// Notes that the stack was removed: nothing that exists, or which a host still creates, is known any more.
     pub(super) fn remove(&mut self) {
         self.is_removed = true;
+        self.removals += 1;
         let names = self.tried.values().cloned().collect();
         self.begin(None, names);
     }
@@ -162,7 +179,7 @@ impl State {
             return Ok(id);
         }
         let mut existing = self.things.iter().filter(|(_, existing)| *existing == name);
-        match existing.find(|(id, _)| !self.excused.contains(*id) && !self.renamed.contains(*id)) {
+        match existing.find(|(id, _)| !self.is_excused(id) && !self.succeeded.contains(*id)) {
             Some((existing, _)) => Err(format!(
                 "{name} is created a second time beside {existing} without a warning"
             )),
@@ -183,6 +200,7 @@ impl World {
                 _ => Kind::Bucket,
             },
             is_encrypted: fence == Fence::Works && (seed / 4).is_multiple_of(3),
+            is_one_machine: (seed / 12).is_multiple_of(3),
             fence,
             dice: SeededRandom::new(!seed),
             reader: OnceLock::new(),
@@ -238,7 +256,11 @@ impl World {
     /// Reads the state as another process does, and checks that it is valid and knows everything that exists.
     pub(super) async fn observe(&self, occasion: &str) -> Option<Snapshot> {
         let reader = self.reader.get()?;
-        let before: BTreeSet<String> = self.state().things.keys().cloned().collect();
+        let (before, removals) = {
+            let state = self.state();
+            let things: BTreeSet<String> = state.things.keys().cloned().collect();
+            (things, state.removals)
+        };
         let snapshot = match reader.snapshot().await {
             Ok(snapshot) => snapshot,
             // Operations begin and end all the time.
@@ -253,10 +275,13 @@ impl World {
         let pending = pending_names(&snapshot);
         let recorded: BTreeSet<&str> = snapshot.resources.iter().map(|state| state.id.as_str()).collect();
         let unknown: Vec<String> = {
-            let state = self.state();
+            let mut state = self.state();
+            if state.removals == removals {
+                recorded.iter().for_each(|id| state.record(id));
+            }
             let things = state.things.iter().filter(|(id, _)| before.contains(*id));
             let unknown = things.filter(|(id, name)| {
-                !recorded.contains(id.as_str()) && !pending.contains(*name) && !state.excused.contains(*id)
+                !recorded.contains(id.as_str()) && !pending.contains(*name) && !state.is_excused(id)
             });
             unknown.map(|(id, name)| format!("{name} ({id})")).collect()
         };
@@ -337,6 +362,20 @@ mod tests {
         state.begin(Some(3), BTreeSet::new());
         let error = create(&mut state, 3).unwrap_err();
         assert!(error.contains(&second), "{error}");
+    }
+
+    #[test]
+    fn what_is_recorded_is_excused_no_longer() {
+        let mut state = State::default();
+        state.begin(Some(1), BTreeSet::new());
+        let first = create(&mut state, 1).unwrap();
+        state.begin(Some(2), pending());
+        assert!(state.is_excused(&first));
+        state.record(&first);
+        let error = create(&mut state, 2).unwrap_err();
+        assert!(error.contains(&first), "{error}");
+        state.replace(&first);
+        create(&mut state, 2).unwrap();
     }
 
     #[test]

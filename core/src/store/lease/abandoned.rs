@@ -95,7 +95,7 @@ impl Repeated {
                 Some((record, object)) => match self.release(&record, &object).await {
                     Ok(()) => break,
                     Err(error) => {
-                        tracing::debug!(%error, name = self.name, "an abandoned lease was not released")
+                        tracing::debug!(%error, name = self.name, "an abandoned lease was not released");
                     }
                 },
                 None if self.known.was_written => break,
