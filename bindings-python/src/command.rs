@@ -149,7 +149,7 @@ impl Command {
         stackwright_command::Command::version()
     }
 
-    /// Runs an invocation and returns its exit code. `write(stream, text)` gets whole lines for `stdout` and
+    /// Runs an invocation and returns its exit code. `write(stream, text)` gets pieces of text for `stdout` and
     /// `stderr`, on the calling thread, and with `events` those of an event log, whose stream is `event`.
     ///
     /// An exception of `write`, and a signal that raises one, cancels the operation; it is raised when that has ended. A second

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -54,6 +55,18 @@ def test_a_second_update_is_refused_while_one_runs_and_a_cancel_ends_that_one(op
     assert not thread.is_alive() and len(failures) == 1
     assert [summary.result for summary in stack.history()] == ["failed"]
     assert open_stack().up().summary.result == "succeeded", "the lock is free again"
+
+
+def test_heartbeats_of_a_long_operation_are_one_line(open_stack: Open) -> None:
+    def slow() -> None:
+        Thing("made", {})
+        threading.Event().wait(2.5)
+
+    lines: list[str] = []
+    up = open_stack(program=slow).up(on_output=lines.append)
+    heartbeats = [line for line in lines if line.startswith("@ ")]
+    assert len(heartbeats) == 1 and re.fullmatch(r"@ updating\.{4,}", heartbeats[0]), lines
+    assert "." not in lines and "\n".join(lines) == up.stdout
 
 
 def test_a_cancel_removes_the_lock_of_another_process(environment: dict[str, str], tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ use crate::{
     failure::{Failure, Result},
 };
 
-/// Receives what a command writes, whole lines at a time, on any thread.
+/// Receives what a command writes, on any thread: whole lines, but for the line of heartbeats of an operation, which grows.
 pub type Output = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Reads the standard input to its end.

@@ -332,7 +332,6 @@ impl OperationRun {
         let (session, snapshot) = self.begin_session(creates).await?;
         let journal = self.begin_journal(&session, &snapshot);
         let runtime = &self.stack.engine.runtime;
-        let started = runtime.clock.now();
         let found = LoadedState {
             snapshot,
             holder: None,
@@ -363,7 +362,7 @@ impl OperationRun {
             .record_history(HistoryRecord {
                 kind: self.kind.history_name(),
                 message: self.options.message.clone(),
-                started,
+                started: session.started(),
                 ended: runtime.clock.now(),
                 succeeded: succeeded && committed.is_ok(),
                 changes: changes.unwrap_or_default(),

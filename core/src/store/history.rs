@@ -52,11 +52,22 @@ fn no_config() -> Box<RawValue> {
     RawValue::NULL.to_owned()
 }
 
+/// The checkpoint of a record.
+#[derive(Clone, Copy)]
+pub(super) enum CheckpointCopy<'a> {
+    /// There is none.
+    None,
+    /// That with this key.
+    Of(&'a str),
+    /// One with this content, which need not be stored yet.
+    Content(&'a Bytes),
+}
+
 /// Writes a record, after the copy of its checkpoint.
 pub(super) async fn write(
     store: &Arc<dyn Store>,
     name: &StackName,
-    checkpoint: Option<&str>,
+    checkpoint: CheckpointCopy<'_>,
     entry: &HistoryEntry,
     now: Timestamp,
 ) -> Result<()> {
@@ -66,15 +77,28 @@ pub(super) async fn write(
     let mut moment = now.as_nanosecond();
     loop {
         let stem = format!("{}{}-{moment}", name.history(), name.stack());
-        if let Some(checkpoint) = checkpoint {
-            let ending = CHECKPOINT_ENDINGS
-                .iter()
-                .rev()
-                .find(|ending| checkpoint.ends_with(*ending))
-                .unwrap_or(&".json");
-            store
-                .copy(checkpoint, &format!("{stem}.checkpoint{ending}"))
-                .await?;
+        match checkpoint {
+            CheckpointCopy::None => {}
+            CheckpointCopy::Of(checkpoint) => {
+                let ending = CHECKPOINT_ENDINGS
+                    .iter()
+                    .rev()
+                    .find(|ending| checkpoint.ends_with(*ending))
+                    .unwrap_or(&".json");
+                store
+                    .copy(checkpoint, &format!("{stem}.checkpoint{ending}"))
+                    .await?;
+            }
+            CheckpointCopy::Content(checkpoint) => {
+                let key = format!("{stem}.checkpoint.json");
+                match store.put(&key, checkpoint.clone(), Condition::Absent).await {
+                    Err(error) if error.kind() == ErrorKind::Conflict => {
+                        moment += 1;
+                        continue;
+                    }
+                    written => written?,
+                };
+            }
         }
         let key = format!("{stem}.history.json");
         match store.put(&key, text.clone(), Condition::Absent).await {

@@ -123,6 +123,8 @@ class Command(RunsInline, PulumiCommand):
             # As for a process that would start there.
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), cwd)
         streams: dict[str, list[str]] = {"stdout": [], "stderr": []}
+        # A line of heartbeats arrives in pieces.
+        unfinished = {"stdout": "", "stderr": ""}
         listeners = {"stdout": on_output, "stderr": on_error}
         on_event = event_listener()
 
@@ -131,12 +133,16 @@ class Command(RunsInline, PulumiCommand):
                 if on_event is not None:
                     on_event(text)
                 return
-            for line in _LINE_END.split(text.removesuffix("\n")) if text else ():
-                stripped = line.rstrip()
-                streams[stream].append(stripped)
-                listener = listeners[stream]
-                if listener is not None:
-                    listener(stripped)
+            *whole, unfinished[stream] = _LINE_END.split(unfinished[stream] + text)
+            for line in whole:
+                add(stream, line)
+
+        def add(stream: str, line: str) -> None:
+            stripped = line.rstrip()
+            streams[stream].append(stripped)
+            listener = listeners[stream]
+            if listener is not None:
+                listener(stripped)
 
         environment = {**os.environ, **additional_env, "PULUMI_AUTOMATION_API": "true"}
         failures: list[BaseException] = []
@@ -146,6 +152,9 @@ class Command(RunsInline, PulumiCommand):
         events = on_event is not None
         runtime = None if program is None else (platform.python_version(), sys.executable)
         code = self._of_process().run(args, os.path.abspath(cwd), environment, stdin, write, program, events, keys, runtime)
+        for stream, line in unfinished.items():
+            if line:
+                add(stream, line)
         result = CommandResult(stdout="\n".join(streams["stdout"]), stderr="\n".join(streams["stderr"]), code=code)
         if code != 0:
             # What the program has raised is the cause.

@@ -19,10 +19,11 @@ use crate::{
 /// The relation of an interrupted operation's journal to the checkpoint.
 #[derive(Debug)]
 pub(crate) enum Recovery {
-    /// The checkpoint contains every durable entry: the journal can be removed, the checkpoint is current.
-    Empty(Option<Torn>),
+    /// The checkpoint contains every durable entry: the journal can be removed, the checkpoint is current. Without a header no entry
+    /// was durable.
+    Empty(Option<Box<JournalHeader>>, Option<Torn>),
     /// The checkpoint is the one that the journal announced with all entries: the journal can be removed.
-    Checkpointed,
+    Checkpointed(Box<JournalHeader>),
     /// The journal extends the checkpoint: the snapshot that replaces it.
     Extends(Box<Recovered>),
     /// Another program has written the checkpoint since: the journal is kept, and its steps that the checkpoint does
@@ -70,11 +71,14 @@ pub(crate) async fn recover(
 ) -> Result<Recovery> {
     let Some(decoded) = codec::decode(journal)? else {
         let bytes = journal.len();
-        return Ok(Recovery::Empty((bytes > 0).then_some(Torn { line: 1, bytes })));
+        return Ok(Recovery::Empty(
+            None,
+            (bytes > 0).then_some(Torn { line: 1, bytes }),
+        ));
     };
     let hash = checkpoint.map(content_hash).unwrap_or_default();
     if decoded.final_checkpoints.contains(&hash) {
-        return Ok(Recovery::Checkpointed);
+        return Ok(Recovery::Checkpointed(Box::new(decoded.header)));
     }
     let is_base = decoded.header.checkpoint == hash;
     let rebase = decoded
@@ -89,7 +93,7 @@ pub(crate) async fn recover(
         entries.retain(|entry| entry.sequence >= rebase.sequence);
     }
     if entries.is_empty() {
-        return Ok(Recovery::Empty(decoded.torn));
+        return Ok(Recovery::Empty(Some(Box::new(decoded.header)), decoded.torn));
     }
     let mut base = match checkpoint {
         Some(bytes) => read_checkpoint(bytes, SecretsAccess::Open(provider), true)

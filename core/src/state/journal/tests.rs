@@ -114,7 +114,7 @@ impl Stack {
 async fn recovered(checkpoint: &[u8], journal: &[u8]) -> Option<Box<Recovered>> {
     match recover(Some(checkpoint), journal, &Base64Provider).await.unwrap() {
         Recovery::Extends(recovered) => Some(recovered),
-        Recovery::Empty(_) => None,
+        Recovery::Empty(..) => None,
         other => panic!("{other:?}"),
     }
 }
@@ -273,7 +273,7 @@ async fn a_checkpointed_journal_is_distinguished_from_an_orphan() {
         let bytes = bytes.clone();
         async move { recover(Some(&checkpoint), &bytes, &Base64Provider).await.unwrap() }
     };
-    assert!(matches!(outcome(new).await, Recovery::Checkpointed));
+    assert!(matches!(outcome(new).await, Recovery::Checkpointed(_)));
     assert!(matches!(
         outcome(stack.checkpoint.clone()).await,
         Recovery::Extends(_)

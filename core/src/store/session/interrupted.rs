@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use crate::{
+    diagnostic::Diagnostic,
     error::Result,
     runtime::Timestamp,
     state::journal::JournalHeader,
-    store::{HistoryEntry, StackStorage},
+    store::{HistoryEntry, HistoryPage, StackStorage},
 };
 
 /// What the history states of an operation that has not recorded its end.
@@ -36,11 +38,37 @@ impl Interrupted {
         Some(Self { kind, started })
     }
 
-    /// Adds the operation to the history, with a copy of the checkpoint that contains what it has done.
+    /// Adds the operation to the history, with `checkpoint`, which contains what it has done. One that the history has stays alone: it
+    /// failed to write its checkpoint, or a recovery was interrupted after this record.
     ///
-    /// # Errors
-    /// Those of the store.
-    pub(super) async fn record(&self, storage: &StackStorage, checkpoint: &str) -> Result<()> {
+    /// Returns a warning when the history cannot be written: the recovery does not depend on it.
+    pub(super) async fn record(&self, storage: &StackStorage, checkpoint: &Bytes) -> Option<Diagnostic> {
+        let recorded = async {
+            if self.is_recorded(storage).await? {
+                return Ok(());
+            }
+            self.write(storage, checkpoint).await
+        };
+        let error = recorded.await.err()?;
+        Some(Diagnostic::warning(format!(
+            "the history has no record of the interrupted {}: {error}",
+            self.kind
+        )))
+    }
+
+    async fn is_recorded(&self, storage: &StackStorage) -> Result<bool> {
+        let newest = HistoryPage {
+            skip: 0,
+            limit: Some(1),
+        };
+        let start = self.started.as_second();
+        let records = storage.history_page(newest).await?;
+        Ok(records
+            .iter()
+            .any(|record| record.kind == self.kind && record.start_time == start))
+    }
+
+    async fn write(&self, storage: &StackStorage, checkpoint: &Bytes) -> Result<()> {
         let entry = HistoryEntry {
             kind: self.kind.to_owned(),
             start_time: self.started.as_second(),
@@ -53,7 +81,7 @@ impl Interrupted {
             end_time: storage.runtime().clock.now().as_second(),
             resource_changes: None,
         };
-        storage.record_with(Some(checkpoint), &entry).await
+        storage.record_recovered(checkpoint, &entry).await
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct LoadedStack {
     pub holder: Option<Holder>,
     pub(super) stored: StoredStack,
     pub(super) leftover: Leftover,
-    /// The operation whose journal is part of the state.
+    /// The operation that has left its journal.
     pub(super) interrupted: Option<Interrupted>,
     /// The warning about the end of the journal.
     torn: Option<Diagnostic>,
@@ -208,8 +208,13 @@ impl StackStorage {
         let mut orphan = None;
         let mut interrupted = None;
         let (mut leftover, recovered) = match recovery {
-            None | Some(Recovery::Checkpointed) => (Leftover::Discard, None),
-            Some(Recovery::Empty(torn)) => {
+            None => (Leftover::Discard, None),
+            Some(Recovery::Checkpointed(header)) => {
+                interrupted = Interrupted::of(&header);
+                (Leftover::Discard, None)
+            }
+            Some(Recovery::Empty(header, torn)) => {
+                interrupted = header.and_then(|header| Interrupted::of(&header));
                 torn_line = torn.map(|torn| self.torn_warning(torn, None));
                 (Leftover::Discard, None)
             }

@@ -47,6 +47,7 @@ pub(crate) struct StackSession {
     secrets: Option<Arc<dyn SecretsManager>>,
     /// The checkpoint at the begin.
     former: CheckpointBase,
+    started: Timestamp,
 }
 
 /// The history record of an operation.
@@ -94,14 +95,23 @@ impl StackSession {
         let mut head = Head::new(base);
         let mut notes = Vec::new();
         let mut written = checkpoint;
-        let interrupted = loaded.interrupted;
         if let Some(journal) = journal {
+            let is_merged = matches!(
+                loaded.leftover,
+                Leftover::Merge { .. } | Leftover::SetAside { is_adopted: true }
+            );
+            if is_merged {
+                written = checkpoint_of(storage, snapshot).await?.into();
+            }
+            if let Some(interrupted) = loaded.interrupted {
+                // Before the journal is removed, so that a crash loses no record.
+                notes.extend(interrupted.record(storage, &written).await);
+            }
             match loaded.leftover {
                 Leftover::Discard => discard_journal(storage, &journal).await?,
                 Leftover::SetAside { is_adopted } => {
                     let aside = copy_journal_aside(storage, &journal).await?;
                     if is_adopted {
-                        written = checkpoint_of(storage, snapshot).await?.into();
                         let hash = content_hash(&written);
                         head.replace(storage, written.clone(), hash).await?;
                         head = Head::new(head.into_base());
@@ -116,16 +126,12 @@ impl StackSession {
                     if is_rebased {
                         head = Head::within_operation(head.into_base());
                     }
-                    written = checkpoint_of(storage, snapshot).await?.into();
                     let (store, key) = (Arc::clone(storage.store()), storage.name().journal());
                     let journal = StoreJournal::resume(store, key, journal, end);
                     head.commit(storage, written.clone(), &journal).await?;
                     head = Head::new(head.into_base());
                 }
             }
-        }
-        if let Some(interrupted) = interrupted {
-            interrupted.record(storage, head.base().key()).await?;
         }
         let now = storage.runtime().clock.now();
         let header = JournalHeader::new(String::new(), kind, now, WRITER);
@@ -147,7 +153,14 @@ impl StackSession {
             notes,
             journal: Arc::new(journal),
             secrets: snapshot.secrets.clone(),
+            started: now,
         })
+    }
+
+    /// Returns the time of the operation's begin, which its journal has.
+    #[must_use]
+    pub(crate) const fn started(&self) -> Timestamp {
+        self.started
     }
 
     /// Returns the diagnostics of the operation's begin.

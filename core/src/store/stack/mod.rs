@@ -501,6 +501,21 @@ impl StackStorage {
         entry: &HistoryEntry,
     ) -> Result<()> {
         let now = self.runtime.clock.now();
+        let checkpoint = checkpoint.map_or(CheckpointCopy::None, CheckpointCopy::Of);
+        history::write(&self.store, &self.name, checkpoint, entry, now).await
+    }
+
+    /// Records an operation that was interrupted, together with the checkpoint that is to replace the present one.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(in crate::store) async fn record_recovered(
+        &self,
+        checkpoint: &Bytes,
+        entry: &HistoryEntry,
+    ) -> Result<()> {
+        let now = self.runtime.clock.now();
+        let checkpoint = CheckpointCopy::Content(checkpoint);
         history::write(&self.store, &self.name, checkpoint, entry, now).await
     }
 

@@ -52,7 +52,7 @@ pub struct LastUpdate {
     pub message: String,
     /// When it began, to the second.
     pub started: Timestamp,
-    /// When it ended, to the second.
+    /// When it ended, to the second; of one that was interrupted (`in-progress`), when that was found.
     pub ended: Timestamp,
 }
 

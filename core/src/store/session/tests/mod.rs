@@ -1,6 +1,7 @@
 //! Operations over stored state: recovery, commits, other writers, export and import.
 
 mod crashes;
+mod interrupted;
 mod orphans;
 mod overwritten;
 mod refreshing;
