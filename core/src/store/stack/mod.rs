@@ -25,7 +25,7 @@ use super::{
     Condition, HistoryEntry, HistoryPage, HistoryPoint, Holder, HostFacts, LockOwner, LockPurpose, Md5Digest,
     Object, ReservedLock, StackLock, StackName, Store, Version,
     compression::expand,
-    history,
+    history::{self, CheckpointCopy},
     layout::{CHECKPOINT_ENDINGS, META},
     lock_file::{self, Holders, Refused},
 };
