@@ -180,9 +180,10 @@ async fn the_state_survives_any_number_of_failed_commits() {
         let (_session, journal) = operation(&stack).await.unwrap();
         create(&journal, "a").await;
     }
-    for _ in 0..5 {
-        // The announcement is written, the copy of the checkpoint is not.
-        let (_, full) = faulty_storage(&store, Fault::DeathAfter, 0);
+    for attempt in 0..5 {
+        // The announcement is written, the copy of the checkpoint is not. The first attempt records the operation before, with its state.
+        let announcement = if attempt == 0 { 2 } else { 0 };
+        let (_, full) = faulty_storage(&store, Fault::DeathAfter, announcement);
         run(&full, "b", &mut acknowledged).await.unwrap_err();
     }
     let journal = store.get(&stack.name().journal()).await.unwrap().unwrap();

@@ -34,12 +34,7 @@ async fn an_operation_whose_checkpoint_has_all_its_steps_has_a_record() {
 
 #[tokio::test]
 async fn a_recovery_that_ends_at_any_write_leaves_one_record() {
-    for fault in [
-        Fault::DeathBefore,
-        Fault::DeathWithin,
-        Fault::DeathAfter,
-        Fault::DoneOnce,
-    ] {
+    for fault in [Fault::DeathBefore, Fault::DeathWithin, Fault::DeathAfter] {
         for is_refreshed in [false, true] {
             for at in 0..16 {
                 let store = memory();

@@ -293,8 +293,8 @@ async fn a_torn_line_is_truncated_before_an_append_and_reported() {
         warning.message.contains("within line 4") && warning.message.contains("29 bytes"),
         "{warning:?}"
     );
-    // The journal is truncated, the checkpoint announced, and the process dies before writing it.
-    let (_, dying) = faulty_storage(&store, Fault::DeathAfter, 1);
+    // The operation is recorded with its state, the journal truncated, the checkpoint announced, and the process dies before writing it.
+    let (_, dying) = faulty_storage(&store, Fault::DeathAfter, 3);
     run(&dying, "b", &mut Vec::new()).await.unwrap_err();
     let bytes = store.get(&key).await.unwrap().unwrap().bytes;
     let announced = bytes.strip_prefix(&intact[..]).unwrap();
