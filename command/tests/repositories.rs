@@ -102,11 +102,16 @@ async fn the_history_has_facts_of_the_repository() {
         &head,
         "git.headName=refs/heads/main",
         "vcs.kind=gitlab.com",
-        "vcs.owner=group/sub",
-        "vcs.repo=repo",
+        "vcs.owner=group",
+        "vcs.repo=sub/repo",
+        "vcs.root=.",
     ];
     assert_eq!(facts, expected);
+    let config =
+        format!("{CONFIG}[url \"https://example.com/\"]\n\tinsteadOf = https://user:hunter2@gitlab.com/\n");
+    write(&shop, ".git/config", config);
     let (message, facts) = record(&shop, "deep", " --message own", &[]).await;
+    assert!(facts.contains(&"vcs.kind=example.com".to_owned()), "{facts:?}");
     assert_eq!(message, "own");
     assert!(facts.contains(&"vcs.root=deep".to_owned()), "{facts:?}");
     let whole = history(&shop, " --json").await;
@@ -139,10 +144,15 @@ async fn variables_have_the_facts_of_a_folder_without_repository() {
         ("PULUMI_GIT_COMMITTER", "c"),
         ("PULUMI_GIT_COMMITTER_EMAIL", "c@x"),
         ("PULUMI_GIT_AUTHOR", ""),
+        ("PULUMI_GIT_COMMIT_MESSAGE", "First\nSecond"),
+        ("PULUMI_CI_SYSTEM", "Own"),
+        ("PULUMI_CI_BRANCH_NAME", "not read"),
+        ("PULUMI_COMMIT_MESSAGE", "not read"),
     ];
     let (message, facts) = record(&shop, "", "", &variables).await;
-    assert_eq!(message, "");
+    assert_eq!(message, "First");
     let expected = [
+        "ci.system=Own",
         "git.committer=c",
         "git.committer.email=c@x",
         "git.head=h",
@@ -153,6 +163,16 @@ async fn variables_have_the_facts_of_a_folder_without_repository() {
         "vcs.root=deep",
     ];
     assert_eq!(facts, expected);
+    let (message, _) = record(&shop, "", " --message own", &variables).await;
+    assert_eq!(message, "own");
+    let variables = [
+        ("GITLAB_CI", "true"),
+        ("CI_COMMIT_REF_NAME", "main"),
+        ("CI_COMMIT_MESSAGE", "Built\r\n"),
+    ];
+    let (message, facts) = record(&shop, "", "", &variables).await;
+    assert_eq!(message, "Built");
+    assert_eq!(facts, ["ci.system=GitLab CI/CD", "git.headName=main"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -164,7 +184,7 @@ async fn the_history_has_facts_of_a_service_that_builds() {
     write(
         &shop,
         "event.json",
-        r#"{"number": 12, "pull_request": {"head": {"sha": "abc"}}}"#,
+        r#"{"number": 12, "pull_request": {"head": {"sha": "abc", "ref": "feature"}}}"#,
     );
     let variables = [
         ("GITHUB_ACTIONS", "true"),
@@ -187,10 +207,7 @@ async fn the_history_has_facts_of_a_service_that_builds() {
         "ci.system=GitHub Actions",
     ];
     assert_eq!(facts[..expected.len()], expected);
-    assert!(
-        facts.contains(&"git.headName=refs/pull/12/merge".to_owned()),
-        "{facts:?}"
-    );
+    assert!(facts.contains(&"git.headName=feature".to_owned()), "{facts:?}");
     let (_, facts) = record(&shop, "", "", &[]).await;
     let has_name = facts.iter().any(|fact| fact.starts_with("git.headName"));
     assert!(!has_name, "{facts:?}");

@@ -1,20 +1,92 @@
 //! The configuration of a repository: sections with keys, of which the URL of the remote `origin` is read.
 
-use std::str::Lines;
+use std::{collections::BTreeMap, str::Lines};
 
-/// The section, the subsection and the key of the URL.
-const SECTION: &str = "remote";
-const REMOTE: &str = "origin";
-const KEY: &str = "url";
+/// The section, the subsection and the keys of the URL. The second key counts where there is none of the first.
+const REMOTE: &str = "remote";
+const ORIGIN: &str = "origin";
+const URL: &str = "url";
+const PUSH_URL: &str = "pushurl";
+/// The section of what replaces the begin of URLs, and the key of the begin.
+const BASE: &str = "url";
+const INSTEAD_OF: &str = "insteadof";
 
-/// Returns the first URL of the remote `origin`, as far as the text is well formed.
+/// A section, as far as it matters here.
+enum Section {
+    /// The remote `origin`.
+    Origin,
+    /// What replaces the begin of URLs.
+    Base(String),
+    Other,
+}
+
+impl Section {
+    fn new(name: &str, subsection: String) -> Self {
+        if name.eq_ignore_ascii_case(REMOTE) && subsection == ORIGIN {
+            return Self::Origin;
+        }
+        match name.eq_ignore_ascii_case(BASE) && !subsection.is_empty() {
+            true => Self::Base(subsection),
+            false => Self::Other,
+        }
+    }
+}
+
+/// What is read of a configuration.
+#[derive(Default)]
+struct Origin {
+    url: Option<String>,
+    push_url: Option<String>,
+    /// The begins of URLs by what replaces them. One without a begin is empty, and replaces that of any URL.
+    bases: BTreeMap<String, String>,
+}
+
+impl Origin {
+    fn begin(&mut self, section: &Section) {
+        if let Section::Base(base) = section {
+            self.bases.entry(base.clone()).or_default();
+        }
+    }
+
+    /// Adds a value: the first URL counts, and the last begin of each base.
+    fn add(&mut self, section: &Section, key: &str, value: String) {
+        match section {
+            Section::Origin if key.eq_ignore_ascii_case(URL) => {
+                self.url.get_or_insert(value);
+            }
+            Section::Origin if key.eq_ignore_ascii_case(PUSH_URL) => {
+                self.push_url.get_or_insert(value);
+            }
+            Section::Base(base) if key.eq_ignore_ascii_case(INSTEAD_OF) => {
+                self.bases.insert(base.clone(), value);
+            }
+            Section::Origin | Section::Base(_) | Section::Other => {}
+        }
+    }
+
+    /// Returns the URL, whose longest begin is replaced.
+    fn replaced(self) -> Option<String> {
+        let url = self.url.or(self.push_url)?;
+        let bases = self.bases.iter();
+        let matching =
+            bases.filter_map(|(base, begin)| url.strip_prefix(begin.as_str()).map(|rest| (base, rest)));
+        match matching.min_by_key(|(_, rest)| rest.len()) {
+            Some((base, rest)) => Some(format!("{base}{rest}")),
+            None => Some(url),
+        }
+    }
+}
+
+/// Returns the first URL of the remote `origin`; `None` where the text is malformed.
 pub(super) fn origin(text: &str) -> Option<String> {
     let mut lines = text.lines();
-    let mut is_origin = false;
+    let mut found = Origin::default();
+    let mut current = Section::Other;
     while let Some(line) = lines.next() {
         let mut line = line.trim_start();
         if let Some(header) = line.strip_prefix('[') {
-            (is_origin, line) = section(header)?;
+            (current, line) = section(header)?;
+            found.begin(&current);
         }
         let line = line.trim_start();
         if line.starts_with(['#', ';']) {
@@ -25,40 +97,31 @@ pub(super) fn origin(text: &str) -> Option<String> {
         };
         // Also those of other keys, because they can have several lines.
         let value = value(start, &mut lines)?;
-        if is_origin && key.trim().eq_ignore_ascii_case(KEY) {
-            return Some(value);
-        }
+        found.add(&current, key.trim(), value);
     }
-    None
+    found.replaced()
 }
 
-/// Parses the rest of a section's header, and returns whether it is that of `origin`, and what follows in the line.
-fn section(header: &str) -> Option<(bool, &str)> {
+/// Parses the rest of a section's header, and returns the section, and what follows in the line.
+fn section(header: &str) -> Option<(Section, &str)> {
     let end = header.find(['"', ']'])?;
     let (name, rest) = header.split_at(end);
     if let Some(rest) = rest.strip_prefix(']') {
         // The former form, in which both names ignore the case.
-        let is_origin = name
-            .trim()
-            .split_once('.')
-            .is_some_and(|(section, remote)| is_remote(section) && remote.eq_ignore_ascii_case(REMOTE));
-        return Some((is_origin, rest));
+        let (name, subsection) = name.trim().split_once('.').unwrap_or((name.trim(), ""));
+        return Some((Section::new(name, subsection.to_ascii_lowercase()), rest));
     }
     let mut characters = rest.get(1..)?.chars();
-    let mut remote = String::new();
+    let mut subsection = String::new();
     loop {
         match characters.next()? {
             '"' => break,
-            '\\' => remote.push(characters.next()?),
-            other => remote.push(other),
+            '\\' => subsection.push(characters.next()?),
+            other => subsection.push(other),
         }
     }
     let rest = characters.as_str().trim_start().strip_prefix(']')?;
-    Some((is_remote(name.trim()) && remote == REMOTE, rest))
-}
-
-fn is_remote(section: &str) -> bool {
-    section.eq_ignore_ascii_case(SECTION)
+    Some((Section::new(name.trim(), subsection), rest))
 }
 
 /// Parses a value, which goes on in the next line after a backslash.
@@ -113,6 +176,8 @@ mod tests {
             "[remote \"ori\\gin\"]\n# url = v\nurl = \\\n  u  \n",
             "[remote \"origin\"]\nfetch = a \\\nurl = v\nurl = u\n",
             "[remote \"origin\"]\nprune\nurl = u\n",
+            "[remote \"origin\"]\npushurl = u\n",
+            "[remote \"origin\"]\npushurl = v\nurl = u\n",
         ] {
             let found = origin(text);
             assert_eq!(found.as_deref().map(str::trim), Some("u"), "{text}");
@@ -121,6 +186,33 @@ mod tests {
             origin("[remote \"origin\"]\nurl = \"a\\\\b \" c\n"),
             Some("a\\b  c".to_owned())
         );
+    }
+
+    #[test]
+    fn the_longest_begin_of_the_url_is_replaced() {
+        let remote = "[remote \"origin\"]\nurl = https://a.example/o/r\n";
+        for (rules, expected) in [
+            ("", "https://a.example/o/r"),
+            ("[url \"x:\"]\ninsteadOf = other\n", "https://a.example/o/r"),
+            ("[url \"git@b:\"]\ninsteadOf = https://a.example/\n", "git@b:o/r"),
+            (
+                "[url \"x:\"]\ninsteadOf = https://\n[URL \"y:\"]\nINSTEADOF = https://a.example/o/\n[url \"z:\"]\ninsteadOf = https://a\n",
+                "y:r",
+            ),
+            // The last begin of a base counts.
+            (
+                "[url \"x:\"]\ninsteadOf = https:\ninsteadOf = other\n[url \"x:\"]\n",
+                "https://a.example/o/r",
+            ),
+            (
+                "[url \"x:\"]\npushInsteadOf = https:\n",
+                "x:https://a.example/o/r",
+            ),
+        ] {
+            for text in [format!("{remote}{rules}"), format!("{rules}{remote}")] {
+                assert_eq!(origin(&text).as_deref(), Some(expected), "{text}");
+            }
+        }
     }
 
     #[test]
@@ -137,6 +229,7 @@ mod tests {
             "[remote \"origin\"]\nurl = u\\",
             "[remote \"origin\"]\nurl = \\q",
             "[remote \"origin\"]\n[other]\nurl = u",
+            "[remote \"origin\"]\nurl = u\n[other \"",
         ] {
             assert_eq!(origin(text), None, "{text}");
         }

@@ -12,6 +12,7 @@ mod pack;
 mod object;
 mod commit;
 mod config;
+mod ssh;
 mod remote;
 #[cfg(test)]
 mod made;
@@ -24,12 +25,15 @@ use crate::bounded;
 use discover::Place;
 use id::ObjectId;
 
-pub(crate) use commit::{Commit, Person};
+pub(crate) use commit::Commit;
 pub(crate) use reference::Head;
 pub(crate) use remote::Hosted;
 
 /// The size of the largest configuration that is read, in bytes.
 const MAX_CONFIG_SIZE: u64 = 1 << 20;
+
+/// The path of the top folder.
+const TOP: &str = ".";
 
 /// The repository that a folder belongs to.
 #[derive(Clone, Debug)]
@@ -52,16 +56,19 @@ impl Repository {
         object::commit(&self.0.common.join("objects"), &id).map(|bytes| Commit::parse(&bytes))
     }
 
-    /// Returns the URL of the remote `origin`, which can contain a password.
+    /// Returns the URL of the remote `origin`, with what the configuration replaces in it. It can contain a password.
     pub(crate) fn origin(&self) -> Option<String> {
         let config = bounded::read(&self.0.common.join("config"), MAX_CONFIG_SIZE)?;
         config::origin(&String::from_utf8_lossy(&config))
     }
 
-    /// Returns the path of a folder within the repository; `None` for the top folder.
+    /// Returns the path of a folder within the repository: `.` for the top folder, and `None` for a folder elsewhere.
     pub(crate) fn path_of(&self, folder: &Path) -> Option<String> {
         let path = folder.strip_prefix(&self.0.root).ok()?;
         let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
-        (!parts.is_empty()).then(|| parts.join("/"))
+        Some(match parts.is_empty() {
+            true => TOP.to_owned(),
+            false => parts.join("/"),
+        })
     }
 }

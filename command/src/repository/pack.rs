@@ -22,7 +22,7 @@ const FANOUT_COUNT: usize = 256;
 const IDS_START: usize = INDEX_HEADER.len() + 4 * FANOUT_COUNT;
 /// The size of what an index has for each object beside its id: a checksum, and a place.
 const NUMBER_SIZE: u64 = 4;
-/// The bit of a place that says that the rest is the number of a long one.
+/// The bit of a place whose rest is the number of a long one.
 const IS_LONG: u32 = 1 << 31;
 /// The size of the longest header of an entry, in bytes: ten of the size, and an id.
 const MAX_ENTRY_HEADER_SIZE: usize = 10 + id::LENGTH;

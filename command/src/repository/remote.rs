@@ -1,125 +1,160 @@
-//! The URL of a remote: the service, the owner and the name of a repository.
+//! The URL of a remote: the service, the owner and the name of a repository, cut as the reference engine cuts them.
 
-/// The schemes of services.
-const SCHEMES: [&str; 6] = ["https", "http", "ssh", "git", "git+ssh", "ssh+git"];
-/// What the name of a repository can end with.
-const SUFFIX: &str = ".git";
-/// The host of Azure DevOps, and what those of its former one end with.
+use std::net::Ipv6Addr;
+
+use super::ssh::{self, SUFFIX};
+
+/// The schemes of services with HTTP, and the one of SSH.
+const HTTP: [&str; 2] = ["https", "http"];
+const SSH: &str = "ssh";
+/// What the user of SSH ends with; of others, the reference engine knows no service.
+const SSH_USER: &str = "git";
+/// The host of Azure DevOps, and what its former ones end with, after a dot.
 const AZURE: &str = "dev.azure.com";
-const AZURE_SSH: &str = "ssh.dev.azure.com";
-const FORMER_AZURE: &str = ".visualstudio.com";
-const FORMER_AZURE_SSH: &str = "vs-ssh.visualstudio.com";
-/// The parts of paths of Azure DevOps that belong to no name.
+const FORMER_AZURE: &str = "visualstudio.com";
+/// The part of paths of Azure DevOps between the project and the name.
 const AZURE_REPOSITORY: &str = "_git";
-const AZURE_SSH_VERSION: &str = "v3";
-const AZURE_COLLECTION: &str = "DefaultCollection";
 
 /// A repository of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hosted {
-    /// A user or an organization, with the groups in between.
+    /// A user or an organization: the first part of the path.
     pub(crate) owner: String,
+    /// All that follows the owner: also groups and projects.
     pub(crate) name: String,
     /// The host of the service.
     pub(crate) kind: String,
 }
 
 impl Hosted {
-    /// Parses the URL of a remote; `None` for a folder. Users and passwords are dropped, and a URL is refused where it is not
-    /// certain what they are.
+    /// Parses the URL of a remote; `None` for a folder, and for services that the reference engine does not know. Users and
+    /// passwords are dropped, and a URL is refused where it is not certain what they are.
     pub(crate) fn of(url: &str) -> Option<Self> {
-        let (host, path) = match url.split_once("://") {
+        let (kind, path) = match url.split_once("://") {
             Some((scheme, rest)) => of_url(scheme, rest)?,
             None => of_short_form(url)?,
         };
-        let host = host.to_ascii_lowercase();
-        let parts: Vec<String> = path
-            .split('/')
-            .filter(|part| !part.is_empty())
-            .map(decoded)
-            .collect();
-        match azure(&host, &parts) {
-            Some(hosted) => Some(hosted),
-            None => named(host, &parts),
+        let path = path.strip_suffix(SUFFIX).unwrap_or(&path);
+        if path.is_empty() {
+            return None;
         }
+        let (owner, name) = match of_former_azure(&kind) {
+            Some(organization) => {
+                return Some(Self {
+                    owner: organization.to_owned(),
+                    name: path.to_owned(),
+                    kind: AZURE.to_owned(),
+                });
+            }
+            None => path.split_once('/')?,
+        };
+        let name = match kind == AZURE && !name.contains(AZURE_REPOSITORY) {
+            true => {
+                let (project, name) = name.split_once('/')?;
+                format!("{project}/{AZURE_REPOSITORY}/{name}")
+            }
+            false => name.to_owned(),
+        };
+        Some(Self {
+            owner: owner.to_owned(),
+            name,
+            kind,
+        })
     }
 }
 
 /// Splits what follows the scheme of a URL into host and path.
-fn of_url<'a>(scheme: &str, rest: &'a str) -> Option<(&'a str, &'a str)> {
-    let is_known = SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme));
-    let (authority, path) = rest.split_once('/').filter(|_| is_known)?;
-    let address = authority
-        .rsplit_once('@')
-        .map_or(authority, |(_, address)| address);
-    let host = match address.split_once(':') {
-        Some((host, port)) => port.bytes().all(|byte| byte.is_ascii_digit()).then_some(host)?,
-        None => address,
-    };
-    // Elsewhere it would end a password that is not escaped.
-    if path.contains('@') || !is_host(host) {
+fn of_url(scheme: &str, rest: &str) -> Option<(String, String)> {
+    let (authority, path) = rest.split_once('/')?;
+    let (user, address) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let (host, port) = host_and_port(address)?;
+    let path = without_query(path)?;
+    let decoded = decoded(path)?;
+    if !is_certain(&decoded) {
         return None;
     }
-    let end = path.find(['?', '#']).unwrap_or(path.len());
-    Some((host, path.get(..end)?))
+    if HTTP.iter().any(|known| known.eq_ignore_ascii_case(scheme)) {
+        return Some((host.to_owned(), decoded));
+    }
+    let is_known = SSH.eq_ignore_ascii_case(scheme) && user.ends_with(SSH_USER);
+    // The reference engine looks for the owner after the first colon, which the port follows: that becomes the owner.
+    ssh::recognized(host, &format!("{}/{path}", port.filter(|_| is_known)?))
 }
 
-/// Splits `user@host:path`. The form `helper::address` has no host.
-fn of_short_form(url: &str) -> Option<(&str, &str)> {
-    let (address, path) = url.split_once(':').filter(|(_, path)| !path.starts_with(':'))?;
-    let host = address.rsplit_once('@').map_or(address, |(_, host)| host);
-    (is_host(host) && !path.contains('@')).then_some((host, path))
+/// Splits `host:port`.
+fn host_and_port(address: &str) -> Option<(&str, Option<&str>)> {
+    if let Some(rest) = address.strip_prefix('[') {
+        let (number, rest) = rest.split_once(']')?;
+        let host = address.get(..number.len() + 2)?;
+        let port = rest.strip_prefix(':');
+        let is_valid = number.parse::<Ipv6Addr>().is_ok() && (rest.is_empty() || port.is_some_and(is_port));
+        return is_valid.then_some((host, port));
+    }
+    let (host, port) = match address.split_once(':') {
+        Some((host, port)) => (host, Some(port)),
+        None => (address, None),
+    };
+    (is_host(host) && port.is_none_or(is_port)).then_some((host, port))
+}
+
+/// Splits `user@host:path`.
+fn of_short_form(url: &str) -> Option<(String, String)> {
+    let (address, path) = url.split_once(':')?;
+    let (user, host) = address.rsplit_once('@')?;
+    let path = without_query(path).filter(|path| is_certain(path))?;
+    if !user.ends_with(SSH_USER) || !is_host(host) {
+        return None;
+    }
+    ssh::recognized(host, path)
+}
+
+/// Returns the organization that a former host of Azure DevOps begins with.
+fn of_former_azure(host: &str) -> Option<&str> {
+    let mut characters = host.strip_suffix(FORMER_AZURE)?.chars();
+    characters.next_back()?;
+    let before = characters.as_str();
+    let is_allowed = |character: char| character.is_ascii_alphanumeric() || character == '-';
+    let name = before.trim_end_matches(is_allowed);
+    before.get(name.len()..)
 }
 
 fn is_host(text: &str) -> bool {
-    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
-    !text.is_empty() && text.bytes().all(is_allowed)
+    let is_allowed = |character: char| character.is_alphanumeric() || ".-_".contains(character);
+    !text.is_empty() && text.chars().all(is_allowed)
 }
 
-/// Replaces `%20` and the like. A text that is not UTF-8 then stays as it is.
-fn decoded(text: &str) -> String {
+fn is_port(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns a path without what follows `?` or `#`, which can be a token. An `@`, also there, would end a password that is not
+/// escaped.
+fn without_query(path: &str) -> Option<&str> {
+    let end = path.find(['?', '#']).unwrap_or(path.len());
+    path.get(..end).filter(|_| !path.contains('@'))
+}
+
+/// Returns whether a path has nothing that separates other parts of URLs: a part with a colon can be a user with its password.
+fn is_certain(path: &str) -> bool {
+    !path.contains(|character: char| "@:?#\\".contains(character) || character.is_control())
+}
+
+/// Replaces `%20` and the like; `None` where `%` is not followed by two digits.
+fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let digits = after.get(..2).and_then(|digits| str::from_utf8(digits).ok());
-        let digits = digits.filter(|digits| *first == b'%' && !digits.starts_with('+'));
-        let (byte, after) = match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => (byte, after.get(2..).unwrap_or_default()),
-            None => (*first, after),
-        };
+    while let Some((first, mut after)) = rest.split_first() {
+        let mut byte = *first;
+        if byte == b'%' {
+            let digits = str::from_utf8(after.get(..2)?).ok()?;
+            let digits = (!digits.starts_with('+')).then_some(digits)?;
+            byte = u8::from_str_radix(digits, 16).ok()?;
+            after = after.get(2..)?;
+        }
         bytes.push(byte);
         rest = after;
     }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
-}
-
-/// Returns the repository whose path ends with its name.
-fn named(kind: String, parts: &[String]) -> Option<Hosted> {
-    let (name, owner) = parts.split_last().filter(|(_, owner)| !owner.is_empty())?;
-    let name = name.strip_suffix(SUFFIX).unwrap_or(name);
-    (!name.is_empty()).then(|| Hosted {
-        owner: owner.join("/"),
-        name: name.to_owned(),
-        kind,
-    })
-}
-
-/// Returns a repository of Azure DevOps.
-fn azure(host: &str, parts: &[String]) -> Option<Hosted> {
-    let kind = AZURE.to_owned();
-    if [AZURE_SSH, FORMER_AZURE_SSH].contains(&host) {
-        let (version, parts) = parts.split_first()?;
-        return named(kind, parts).filter(|_| version == AZURE_SSH_VERSION);
-    }
-    let organization = host.strip_suffix(FORMER_AZURE);
-    if host != AZURE && organization.is_none() {
-        return None;
-    }
-    let parts = parts.iter().filter(|part| *part != AZURE_REPOSITORY);
-    let parts = parts.skip_while(|part| organization.is_some() && *part == AZURE_COLLECTION);
-    let organization = organization.map(str::to_owned);
-    let parts: Vec<String> = organization.into_iter().chain(parts.cloned()).collect();
-    named(kind, &parts)
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]
@@ -136,41 +171,70 @@ mod tests {
     fn urls_of_services_have_an_owner_and_a_name() {
         for (url, expected) in [
             ("https://github.com/owner/repo.git", "github.com owner repo"),
-            ("https://github.com/owner/repo/", "github.com owner repo"),
-            ("https://GitHub.com/owner/repo?a=b#c", "github.com owner repo"),
+            ("https://github.com/owner/repo/", "github.com owner repo/"),
+            ("https://github.com//owner/repo", "github.com  owner/repo"),
+            ("https://GitHub.com/owner/repo?a=b#c", "GitHub.com owner repo"),
             (
                 "http://git.example.com:8080/owner/re.po",
                 "git.example.com owner re.po",
             ),
+            ("https://github.com/owner/.git", "github.com owner "),
+            ("https://[::1]:8080/owner/repo", "[::1] owner repo"),
+            ("https://example.com/a%2Fb/c%20d", "example.com a b/c d"),
             ("git@github.com:owner/repo.git", "github.com owner repo"),
-            ("github.com:/owner/repo", "github.com owner repo"),
-            ("ssh://git@github.com:22/owner/repo.git", "github.com owner repo"),
-            ("git://example.com/owner/repo", "example.com owner repo"),
+            ("git@github.com:owner/repo.git/", "github.com owner repo"),
+            (
+                "git@git.foo-acme.net:owner/repo.git",
+                "git.foo-acme.net owner repo",
+            ),
+            ("git@github.com:owner/repo", "github.com owner repo"),
+            ("git@git.example.com:owner/repo", "example.com owner repo"),
+            ("git@github.com:/owner/repo", "github.com  owner/repo"),
+            (
+                "ssh://git@github.com:22/owner/repo.git",
+                "github.com 22 owner/repo",
+            ),
             (
                 "git@gitlab.com:group/sub/deep/repo.git",
-                "gitlab.com group/sub/deep repo",
+                "gitlab.com group sub/deep/repo",
             ),
-            ("https://gitlab.com/group/sub/repo", "gitlab.com group/sub repo"),
+            ("https://gitlab.com/group/sub/repo", "gitlab.com group sub/repo"),
+        ] {
+            assert_eq!(parsed(url).as_deref(), Some(expected), "{url}");
+        }
+    }
+
+    #[test]
+    fn urls_of_azure_have_the_project_in_the_name() {
+        for (url, expected) in [
             (
                 "https://dev.azure.com/org/project/_git/repo",
-                "dev.azure.com org/project repo",
+                "dev.azure.com org project/_git/repo",
             ),
             (
                 "https://org@dev.azure.com/org/My%20Project/_git/repo",
-                "dev.azure.com org/My Project repo",
+                "dev.azure.com org My Project/_git/repo",
             ),
-            ("https://dev.azure.com/org/_git/repo", "dev.azure.com org repo"),
+            (
+                "https://dev.azure.com/org/_git/repo",
+                "dev.azure.com org _git/repo",
+            ),
+            (
+                "https://dev.azure.com/org/project/repo",
+                "dev.azure.com org project/_git/repo",
+            ),
             (
                 "git@ssh.dev.azure.com:v3/org/project/repo",
-                "dev.azure.com org/project repo",
+                "dev.azure.com org project/_git/repo",
             ),
             (
                 "https://org.visualstudio.com/DefaultCollection/project/_git/repo",
-                "dev.azure.com org/project repo",
+                "dev.azure.com org DefaultCollection/project/_git/repo",
             ),
+            ("git@myvisualstudio.com:o/r.git", "dev.azure.com m o/r"),
             (
-                "org@vs-ssh.visualstudio.com:v3/org/project/repo",
-                "dev.azure.com org/project repo",
+                "https://a.org-1.visualstudio.com/repo",
+                "dev.azure.com org-1 repo",
             ),
         ] {
             assert_eq!(parsed(url).as_deref(), Some(expected), "{url}");
@@ -187,10 +251,19 @@ mod tests {
             "file:///srv/owner/repo.git",
             "https://github.com",
             "https://github.com/repo",
-            "https://github.com/owner/.git",
+            "https://github.com/.git",
             "https:///owner/repo",
-            "https://[::1]/owner/repo",
+            "https://[::g]/owner/repo",
+            "https://example.com/%zz/owner/repo",
+            "https://dev.azure.com/org/repo",
             "git@ssh.dev.azure.com:v3",
+            "github.com:owner/repo",
+            "git@host:owner/repo.git",
+            "git@git.foo-acme.net:group/sub/repo.git",
+            "org@vs-ssh.visualstudio.com:v3/org/project/repo",
+            "ssh://git@github.com/owner/repo.git",
+            "ssh://user@github.com:22/owner/repo.git",
+            "git://example.com/owner/repo",
             "C:\\owner\\repo",
             "ext::sh -c x/y",
         ] {
@@ -210,7 +283,14 @@ mod tests {
             "https://user:hunter2#@github.com/owner/repo.git",
             "user:hunter2@github.com:owner/repo.git",
             "ssh://user:hunter2@github.com/owner/repo.git",
+            "ssh://user:hunter2git@github.com:22/owner/repo.git",
             "https://github.com/owner/repo.git?token=hunter2",
+            "git@github.com:owner/repo.git?token=hunter2",
+            "git@github.com:owner/repo.git#hunter2",
+            "git@github.com:hunter2:x-oauth/owner/repo.git",
+            "https://github.com/hunter2:x-oauth/owner/repo",
+            "https://github.com/hunter2%3Ax-oauth/owner/repo",
+            "https://github.com/user:hunter2%40github.com/owner/repo",
             "file://user:hunter2@host/owner/repo",
         ] {
             assert!(
@@ -219,6 +299,8 @@ mod tests {
             );
         }
         let url = "https://user:hunter2@github.com/owner/repo.git";
+        assert_eq!(parsed(url).as_deref(), Some("github.com owner repo"));
+        let url = "git@github.com:owner/repo.git?token=hunter2";
         assert_eq!(parsed(url).as_deref(), Some("github.com owner repo"));
     }
 
@@ -233,7 +315,7 @@ mod tests {
         #[test]
         fn no_password_reaches_a_part(
             password in "[a-y0-9:/?#@%\\\\]{0,12}",
-            form in proptest::sample::select(vec!["https://user:SECRET@host/a/b", "ssh://SECRET@host/a/b", "user:SECRET@host:a/b"]),
+            form in proptest::sample::select(vec!["https://user:SECRET@host/a/b", "ssh://SECRET@host/a/b", "user:SECRET@host:a/b", "ssh://SECRETgit@host.com:1/a/b", "SECRETgit@host.com:a/b", "git@host.com:a/b.git?SECRET"]),
         ) {
             // Marks, so that every part of the password has one.
             let password: String = password.chars().flat_map(|character| [character, 'Z']).collect();

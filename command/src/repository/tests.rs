@@ -5,6 +5,7 @@ use std::fs;
 use proptest::prelude::*;
 
 use super::{
+    commit::Person,
     inflate::MAX_COMMIT_SIZE,
     made::{Made, Packed, commit_text, deflated, header},
     *,
@@ -36,7 +37,7 @@ fn a_commit_in_a_file_of_its_own_is_read() {
     assert_eq!(commit.title, "The title");
     let path = |name: &str| repository.path_of(&made.path(name));
     assert_eq!(path("deep/deeper"), Some("deep/deeper".to_owned()));
-    assert_eq!(repository.path_of(made.folder()), None);
+    assert_eq!(repository.path_of(made.folder()).as_deref(), Some("."));
     assert_eq!(repository.path_of(Path::new("/elsewhere")), None);
 }
 

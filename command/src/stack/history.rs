@@ -114,7 +114,8 @@ async fn row(session: &Session<'_>, named: &NamedStack, record: Record, show_sec
         message: record.message,
         environment: record.environment,
         result: record.result,
-        resource_changes: record.resource_changes,
+        // As in the reference engine, also where nothing was counted.
+        resource_changes: is_over.then(|| record.resource_changes.unwrap_or_default()),
     })
 }
 

@@ -17,12 +17,39 @@ use crate::{
 };
 
 /// The variables of the environment that are booleans of the reference engine's command; of others, the values are not kept.
-const BOOLEANS: [&str; 4] = [
+const BOOLEANS: [&str; 29] = [
+    "PULUMI_AUTOMATION_API_SKIP_VERSION_CHECK",
+    "PULUMI_CONTINUE_ON_ERROR",
+    "PULUMI_COPILOT",
     "PULUMI_DEBUG_COMMANDS",
+    "PULUMI_DEV",
+    "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION",
+    "PULUMI_DISABLE_OUTPUT_VALUES",
+    "PULUMI_DISABLE_PROVIDER_PREVIEW",
+    "PULUMI_DISABLE_RESOURCE_REFERENCES",
+    "PULUMI_DISABLE_SECRET_CACHE",
+    "PULUMI_DISABLE_VALIDATION",
+    "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS",
+    "PULUMI_DIY_BACKEND_GZIP",
+    "PULUMI_DIY_BACKEND_LEGACY_LAYOUT",
+    "PULUMI_DIY_BACKEND_NO_LEGACY_WARNING",
+    "PULUMI_DIY_BACKEND_RETAIN_CHECKPOINTS",
+    "PULUMI_ENABLE_LEGACY_DIFF",
+    "PULUMI_ENABLE_LEGACY_REFRESH_DIFF",
+    "PULUMI_ERROR_ON_DEPENDENCY_CYCLES",
+    "PULUMI_ERROR_OUTPUT_STRING",
     "PULUMI_EXPERIMENTAL",
+    "PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER",
+    "PULUMI_IGNORE_AMBIENT_PLUGINS",
+    "PULUMI_PARALLEL_DIFF",
+    "PULUMI_RUN_PROGRAM",
+    "PULUMI_SKIP_CHECKPOINTS",
     "PULUMI_SKIP_CONFIRMATIONS",
     "PULUMI_SKIP_UPDATE_CHECK",
+    "PULUMI_SUPPRESS_COPILOT_LINK",
 ];
+/// The ways in which a command is run that the reference engine knows. The first one stands for all others.
+const EXECUTION_KINDS: [&str; 3] = ["cli", "auto.inline", "auto.local"];
 /// What the history has in place of a value that it does not keep.
 const SET: &str = "set";
 
@@ -31,7 +58,7 @@ const SET: &str = "set";
 pub(super) struct Facts {
     /// The facts by name.
     pub(super) environment: BTreeMap<String, String>,
-    /// The first line of the message of the commit that is checked out; empty where it is not known.
+    /// The first line of the message of the commit that is checked out, or is built; empty where it is not known.
     pub(super) title: String,
 }
 
@@ -39,8 +66,13 @@ impl Facts {
     /// Adds a fact, unless it is empty.
     fn add(&mut self, name: &str, value: &str) {
         if !value.is_empty() {
-            self.environment.insert(name.to_owned(), value.to_owned());
+            self.set(name, value.to_owned());
         }
+    }
+
+    /// Adds a fact, also an empty one.
+    fn set(&mut self, name: &str, value: String) {
+        self.environment.insert(name.to_owned(), value);
     }
 }
 
@@ -96,8 +128,9 @@ fn of_command(
 ) -> BTreeMap<String, String> {
     let mut facts = BTreeMap::new();
     let mut add = |name: String, value: &str| facts.insert(name, value.to_owned());
-    let kind = arguments.exec_kind.as_deref().filter(|kind| !kind.is_empty());
-    add("exec.kind".to_owned(), kind.unwrap_or("cli"));
+    let kind = arguments.exec_kind.as_deref();
+    let known = EXECUTION_KINDS.into_iter().find(|known| kind == Some(*known));
+    add("exec.kind".to_owned(), known.unwrap_or(EXECUTION_KINDS[0]));
     if let Some(agent) = arguments.exec_agent.as_deref().filter(|agent| !agent.is_empty()) {
         add("exec.agent".to_owned(), agent);
     }
@@ -112,13 +145,13 @@ fn of_command(
             flag.boolean.map_or(SET, boolean),
         );
     }
-    for name in invocation
+    for (name, value) in invocation
         .environment
-        .keys()
-        .filter(|name| name.starts_with("PULUMI_"))
+        .iter()
+        .filter(|(name, _)| name.starts_with("PULUMI_"))
     {
         let value = match BOOLEANS.contains(&name.as_str()) {
-            true => boolean(invocation.is_enabled(name)),
+            true => boolean(value == "1" || value.eq_ignore_ascii_case("true")),
             false => SET,
         };
         add(format!("pulumi.env.{name}"), value);
