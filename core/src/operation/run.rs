@@ -277,7 +277,7 @@ impl OperationRun {
         let purpose = LockPurpose {
             operation: self.kind.name(),
             run: self.options.run_id.as_deref(),
-            patience: None,
+            max_wait: None,
         };
         let locking = self.stack.storage.lock_within(purpose, limit, waits);
         if limit.is_zero() && purpose.run.is_none() {

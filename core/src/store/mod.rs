@@ -296,7 +296,7 @@ pub struct LockPurpose<'name> {
     /// The id of its run, where it has one.
     pub run: Option<&'name str>,
     /// How long the lock may be observed, where only that shows whether its holder still runs; `None` until that is known.
-    pub patience: Option<Duration>,
+    pub max_wait: Option<Duration>,
 }
 
 impl<'name> LockPurpose<'name> {
@@ -306,7 +306,7 @@ impl<'name> LockPurpose<'name> {
         Self {
             operation,
             run: None,
-            patience: None,
+            max_wait: None,
         }
     }
 }

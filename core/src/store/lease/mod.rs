@@ -113,8 +113,8 @@ impl Leases {
         if self.held().contains_key(name) {
             return Err(locked(name));
         }
-        let patience = purpose.and_then(|purpose| purpose.patience);
-        let deadline = patience.map(|patience| self.runtime.clock.elapsed().saturating_add(patience));
+        let max_wait = purpose.and_then(|purpose| purpose.max_wait);
+        let deadline = max_wait.map(|max_wait| self.runtime.clock.elapsed().saturating_add(max_wait));
         for _ in 0..MAX_ATTEMPTS {
             let (condition, is_unfenced) = match self.records.read(name).await? {
                 None => (Condition::Absent, false),

@@ -44,7 +44,7 @@ impl BothLocks {
         operation: &str,
     ) -> Result<Self> {
         let limit = from.lock_limit.max(to.lock_limit);
-        let lock = |patience| Self::take_at_once(from, to, operation, patience);
+        let lock = |max_wait| Self::take_at_once(from, to, operation, max_wait);
         from.repeat_locking(None, limit, |_| {}, lock).await
     }
 
@@ -52,13 +52,13 @@ impl BothLocks {
         from: &StackStorage,
         to: &StackStorage,
         operation: &str,
-        patience: Option<Duration>,
+        max_wait: Option<Duration>,
     ) -> std::result::Result<Self, Refused> {
         let place = |storage: &StackStorage| (storage.name.clone(), storage.store.url());
         let is_first = place(from) < place(to);
         let (first, second) = if is_first { (from, to) } else { (to, from) };
         let purpose = LockPurpose {
-            patience,
+            max_wait,
             ..LockPurpose::of(operation)
         };
         let reserved = first.reserve(Some(purpose)).await?;

@@ -329,8 +329,8 @@ impl StackStorage {
         limit: Duration,
         waits: impl Fn(&Error),
     ) -> Result<StackLock> {
-        let lock = |patience| async move {
-            let purpose = LockPurpose { patience, ..purpose };
+        let lock = |max_wait| async move {
+            let purpose = LockPurpose { max_wait, ..purpose };
             Ok(self.reserve(Some(purpose)).await?.publish().await?)
         };
         let lock = self.repeat_locking(purpose.run, limit, waits, lock).await?;
@@ -362,9 +362,9 @@ impl StackStorage {
         let mut was_gone = false;
         let mut wait = None;
         // An operation without a limit observes a lock until it is free, or its holder is known to run.
-        let mut patience = (!limit.is_zero()).then_some(limit);
+        let mut max_wait = (!limit.is_zero()).then_some(limit);
         loop {
-            let Refused { error, is_held } = match lock(patience).await {
+            let Refused { error, is_held } = match lock(max_wait).await {
                 Err(refused) if refused.error.kind() == ErrorKind::Conflict => refused,
                 Ok(locked) => {
                     self.runtime.meter.lock_taken();
@@ -408,7 +408,7 @@ impl StackStorage {
                 waits(&error);
             }
             let pausing = pause.min(left);
-            patience = (limit != Duration::MAX).then(|| left.saturating_sub(pausing));
+            max_wait = (limit != Duration::MAX).then(|| left.saturating_sub(pausing));
             wait.get_or_insert_with(|| {
                 tracing::info!(target: "stackwright::store", stack = %self.name, "waiting for the lock of a stack");
                 self.runtime.meter.lock_wait(|| clock.elapsed())

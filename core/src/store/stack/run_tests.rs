@@ -54,7 +54,7 @@ fn purpose(run: &str) -> LockPurpose<'_> {
     LockPurpose {
         operation: "update",
         run: Some(run),
-        patience: None,
+        max_wait: None,
     }
 }
 

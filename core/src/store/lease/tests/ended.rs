@@ -134,7 +134,7 @@ async fn a_lease_is_observed_no_longer_than_the_purpose_allows() {
     let _guard = one.take(NAME, Some(UPDATE)).await.unwrap();
     records.is_cut.store(true, Ordering::SeqCst);
     let patient = |milliseconds| LockPurpose {
-        patience: Some(Duration::from_millis(milliseconds)),
+        max_wait: Some(Duration::from_millis(milliseconds)),
         ..UPDATE
     };
     for milliseconds in [0, 500, 2500] {
