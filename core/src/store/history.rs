@@ -91,21 +91,32 @@ pub(super) async fn write(
             }
             CheckpointCopy::Content(checkpoint) => {
                 let key = format!("{stem}.checkpoint.json");
-                match store.put(&key, checkpoint.clone(), Condition::Absent).await {
-                    Err(error) if error.kind() == ErrorKind::Conflict => {
-                        moment += 1;
-                        continue;
-                    }
-                    written => written?,
-                };
+                if !create(store, &key, checkpoint.clone()).await? {
+                    moment += 1;
+                    continue;
+                }
             }
         }
         let key = format!("{stem}.history.json");
-        match store.put(&key, text.clone(), Condition::Absent).await {
-            // A record of the same nanosecond exists: the clock stands still, or another host wrote it.
-            Err(error) if error.kind() == ErrorKind::Conflict => moment += 1,
-            other => return other.map(drop),
+        // A record of the same nanosecond exists: the clock stands still, or another host wrote it.
+        match create(store, &key, text.clone()).await? {
+            true => return Ok(()),
+            false => moment += 1,
         }
+    }
+}
+
+/// Creates an object; returns false when there is one with this key.
+///
+/// # Errors
+/// Those of the store: [`ErrorKind::Conflict`] for a host that has lost its lease.
+async fn create(store: &Arc<dyn Store>, key: &str, content: Bytes) -> Result<bool> {
+    match store.put(key, content, Condition::Absent).await {
+        Err(error) if error.kind() == ErrorKind::Conflict => match store.get(key).await? {
+            Some(_) => Ok(false),
+            None => Err(error),
+        },
+        written => written.map(|_| true),
     }
 }
 
