@@ -101,6 +101,8 @@ impl Subscriber for Recorder {
 async fn recorded_update() -> Recorder {
     let recorder = Recorder::default();
     let _subscribed = tracing::subscriber::set_default(recorder.clone());
+    // With a single subscriber `tracing` asks that of the thread which reaches a span first: other tests have none in theirs.
+    let _second = tracing::Dispatch::new(recorder.clone());
     let runtime = Runtime::system(tokio::runtime::Handle::current());
     let engine = Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::new(MemoryStore::new(runtime)))
