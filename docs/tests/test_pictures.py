@@ -81,8 +81,10 @@ def _draw(folder: Path) -> None:
         changed = engine.stack("shop/site", site("there")).preview()
         assert '~ url: "here" -> "there"' in str(changed), str(changed)
         (folder / "outputs.html").write_text(changed.to_html())
-        failed = engine.stack("shop/site", site("there", fails=True)).up(check=False)
-        (folder / "failed.html").write_text(failed.to_html())
+        with pytest.raises(sw.ProgramError) as failed:
+            engine.stack("shop/site", site("there", fails=True)).up()
+        assert failed.value.result is not None
+        (folder / "failed.html").write_text(failed.value.result.to_html())
         (folder / "large.html").write_text(engine.stack("shop/many", large).preview().to_html())
 
 
@@ -228,7 +230,7 @@ def test_a_search_opens_the_folded_components_of_its_hits(page: Any, pages: Path
 
 def test_a_failed_operation_and_changed_outputs_are_shown(page: Any, pages: Path) -> None:
     page.goto(f"file://{pages}/failed.html")
-    assert page.inner_text("#outcome") == "failed no more of [secret]" or page.inner_text("#outcome") == "Failed no more of [secret]"
+    assert page.inner_text("#outcome") == "Failed RuntimeError: no more of [secret]"
     assert SECRET not in page.content()
     shot(page, "failed")
     page.goto(f"file://{pages}/outputs.html")
