@@ -16,7 +16,7 @@ use crate::{
 /// What the history states of an operation that has not recorded its end.
 pub(super) const IN_PROGRESS: &str = "in-progress";
 
-/// An operation whose journal extends the state that was loaded.
+/// An operation that has left its journal: it has not recorded its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Interrupted {
     /// Its kind in histories.
