@@ -143,6 +143,14 @@ export declare class FleetOperation {
   events(withLines: boolean): StackEvents
 }
 
+/** The resources of a stack and their references. */
+export declare class Graph {
+  /** Writes the document in JSON. */
+  document(): string
+  /** Returns the resources to be drawn. */
+  picture(): Picture
+}
+
 /** Receives log records. */
 export declare class LogRecords {
   /**
@@ -306,8 +314,8 @@ export declare class Stack {
   resources(): Promise<Record<string, unknown>>
   /** Returns the record of a URN, as the member `found`. */
   resource(urn: string): Promise<Record<string, unknown>>
-  /** Returns the recorded resources and their references as JSON. */
-  graph(): Promise<string>
+  /** Returns the recorded resources and their references. */
+  graph(): Promise<Graph>
   /** Returns the recorded resources, to be drawn. */
   picture(): Promise<Picture>
   /** Returns the pending operations, as the member `found`. */

@@ -13,6 +13,7 @@ use crate::{
 /// then.
 pub struct sw_error_t {
     status: sw_status_t,
+    page: Option<CString>,
     message: CString,
     reference_message: CString,
     urn: Option<CString>,
@@ -35,6 +36,7 @@ impl sw_error_t {
         match failure {
             Failure::Misuse(message) => Self {
                 status,
+                page: None,
                 message: text(&message),
                 reference_message: text(&message),
                 urn: None,
@@ -45,6 +47,7 @@ impl sw_error_t {
             },
             Failure::Engine(error) => Self {
                 status,
+                page: Some(text(error.kind().page())),
                 message: text(error.message()),
                 reference_message: text(&error.reference_message()),
                 urn: error.urn().map(|urn| text(urn.as_ref())),
@@ -99,6 +102,17 @@ pub unsafe extern "C" fn sw_error_kind(error: *const sw_error_t) -> sw_status_t 
 pub unsafe extern "C" fn sw_error_kind_name(error: *const sw_error_t) -> *const c_char {
     // SAFETY: this function's contract is the same.
     sw_status_name(unsafe { sw_error_kind(error) } as i32)
+}
+
+/// Returns the name of the page about the kind in the documentation, `errors/conflict` for instance; null for null and for
+/// a misuse of the interface.
+///
+/// # Safety
+/// `error` must be null or a live object of this library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_error_page(error: *const sw_error_t) -> *const c_char {
+    // SAFETY: this function's contract is the same.
+    unsafe { part(error, |error| error.page.as_ref()) }
 }
 
 /// Returns the message; null for null.

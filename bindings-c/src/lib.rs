@@ -27,6 +27,7 @@ pub mod host;
 pub mod engine;
 pub mod plugin;
 pub mod program;
+pub mod picture;
 pub mod operation;
 pub mod stack;
 pub mod project;

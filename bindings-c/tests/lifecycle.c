@@ -287,6 +287,42 @@ static void updates_and_failed_updates_have_a_deployment_and_previews_have_none(
     OK(sw_runtime_free(runtime));
 }
 
+static void check_picture(sw_bytes_t *picture, const char *start, const char *part)
+{
+    CHECK(!strncmp(sw_bytes_data(picture), start, strlen(start)) && strstr(sw_bytes_data(picture), part));
+    sw_bytes_free(picture);
+}
+
+static void operations_and_stacks_have_pictures_in_each_form(void)
+{
+    sw_error_t *error = NULL;
+    struct provider provider = {.held_flag = FLAG};
+    sw_runtime_t *runtime = make_runtime(1);
+    sw_provider_t table = provider_table(&provider, 0);
+    sw_engine_t *engine = make_engine(runtime, "{\"store\": \"memory://\"}", &table);
+    sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, NULL, NULL, run_half};
+    sw_stack_t *stack = NULL;
+    sw_operation_t *operation = NULL;
+    sw_bytes_t *picture = NULL;
+    OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text(""), &program, &stack, &error));
+    OK(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text(""), NULL, &operation, &error));
+    (void)sw_operation_wait(operation, NULL, &error);
+    sw_error_free(error), error = NULL;
+    OK(sw_operation_picture(operation, SW_PICTURE_HTML, &picture, &error));
+    check_picture(picture, "<!doctype html>", "\"outcome\":\"failed\"");
+    OK(sw_operation_picture(operation, SW_PICTURE_DOT, &picture, &error));
+    check_picture(picture, "digraph", "+ a");
+    FAILS(sw_operation_picture(operation, 7, &picture, &error), SW_STATUS_MISUSE, "unknown form of a picture: 7");
+    OK(sw_stack_picture(stack, SW_PICTURE_HTML, &picture, &error));
+    check_picture(picture, "<!doctype html>", "<title>shop/dev</title>");
+    OK(sw_stack_picture(stack, SW_PICTURE_MERMAID, &picture, &error));
+    check_picture(picture, "flowchart LR", "a");
+    sw_operation_free(operation);
+    sw_stack_free(stack);
+    sw_engine_free(engine);
+    OK(sw_runtime_free(runtime));
+}
+
 static void all_events_are_pulled_in_order(void)
 {
     sw_error_t *error = NULL;
@@ -601,6 +637,7 @@ int main(void)
 {
     RUN(a_stack_runs_through_all_operations);
     RUN(callbacks_are_called_exactly_once_before_the_run_ends);
+    RUN(operations_and_stacks_have_pictures_in_each_form);
     RUN(all_events_are_pulled_in_order);
     RUN(the_lines_of_a_display_are_pulled_beside_the_events);
     RUN(updates_and_failed_updates_have_a_deployment_and_previews_have_none);

@@ -64,6 +64,8 @@ static void null_is_refused_or_allowed_in_every_function(void)
     FAILS(sw_stack_remove(NULL, true, 0, &error), SW_STATUS_MISUSE, "stack is null");
     FAILS(sw_operation_wait(NULL, NULL, &error), SW_STATUS_MISUSE, "operation is null");
     FAILS(sw_operation_deployment(NULL, &bytes, &error), SW_STATUS_MISUSE, "operation is null");
+    FAILS(sw_operation_picture(NULL, SW_PICTURE_HTML, &bytes, &error), SW_STATUS_MISUSE, "operation is null");
+    FAILS(sw_stack_picture(NULL, SW_PICTURE_HTML, &bytes, &error), SW_STATUS_MISUSE, "stack is null");
     FAILS(sw_operation_wait_async(NULL, NULL, NULL, &error), SW_STATUS_MISUSE, "operation is null");
     FAILS(sw_operation_next_event(NULL, &bytes, &error), SW_STATUS_MISUSE, "operation is null");
     FAILS(sw_operation_next_output(NULL, &bytes, &error), SW_STATUS_MISUSE, "operation is null");
@@ -92,7 +94,7 @@ static void null_is_refused_or_allowed_in_every_function(void)
     CHECK(sw_runtime_free(NULL) == SW_STATUS_OK);
     CHECK(sw_context_info(NULL) == NULL && sw_context_is_ended(NULL));
     CHECK(sw_bytes_data(NULL) == NULL && sw_bytes_length(NULL) == 0 && sw_bytes_view(NULL).length == 0);
-    CHECK(sw_error_message(NULL) == NULL && sw_error_hint(NULL, 0) == NULL && sw_error_kind(NULL) == SW_STATUS_OK);
+    CHECK(sw_error_message(NULL) == NULL && sw_error_page(NULL) == NULL && sw_error_hint(NULL, 0) == NULL && sw_error_kind(NULL) == SW_STATUS_OK);
     CHECK(sw_completion_id(NULL) == 0);
     CHECK(strcmp(sw_status_name(4711), "unknown") == 0 && strcmp(sw_status_name(-1), "misuse") == 0);
     CHECK(runtime == NULL && engine == NULL && stack == NULL && operation == NULL && bytes == NULL);

@@ -187,6 +187,7 @@ static void stacks_are_created_selected_or_either(void)
     sw_bytes_free(document);
     sw_stack_free(stack);
     CHECK(sw_engine_select_stack(engine, sw_text("shop/dve"), sw_text(""), NULL, &stack, &error) == SW_STATUS_NOT_FOUND);
+    CHECK(strcmp(sw_error_page(error), "errors/not_found") == 0);
     CHECK(sw_error_hint_count(error) == 2 && strstr(sw_error_hint(error, 0), "did you mean 'shop/dev'?") != NULL);
     CHECK(strcmp(sw_error_hint(error, 1), "sw_engine_create_stack() creates a stack") == 0);
     sw_error_free(error), error = NULL;

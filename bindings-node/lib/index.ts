@@ -6,7 +6,7 @@ export { Engine, type ConfigValue, type EngineOptions, type StackOptions } from 
 export { Stack, type AdoptionOptions, type DeleteOptions, type EditOptions, type HistoryEntry, type ImportOptions, type MoveOptions, type ProgramOptions, type RenameOptions, type SelectionOptions } from "./stack";
 export { FleetOperation, FleetResult, type FleetCallOptions, type FleetEvent, type StackEnd, type StackRun } from "./fleet";
 export { Project, type ConfigChangeOptions, type ConfigListOptions, type ConfigReadOptions } from "./project";
-export { Picture } from "./picture";
+export { Picture, StackGraph } from "./picture";
 export { disableLogging, enableLogging, LOG_CHANNEL, type LogLevel } from "./logging";
 export { Operation, Result, type Deployment, type OperationOptions, type Outputs, type Plan, type ResourcePlan } from "./operation";
 export {

@@ -1,4 +1,5 @@
 /** Pictures of resources: what an operation did or would do, or what a stack has. */
+import type { GraphEdge, GraphNode, ResourceGraph } from "./documents";
 import type { Native } from "./native";
 
 /**
@@ -49,5 +50,54 @@ export class Picture {
     /** Shows the title and the number of resources. */
     [Symbol.for("nodejs.util.inspect.custom")](): string {
         return `Picture { ${JSON.stringify(this.title)}, ${this.size} resources }`;
+    }
+}
+
+/**
+ * The recorded resources of a stack, and the references between them: data, and a picture.
+ *
+ * ```js
+ * const graph = await stack.graph();
+ * await writeFile("stack.html", graph.toHtml());
+ * ```
+ */
+export class StackGraph implements ResourceGraph {
+    readonly #native: Native.Graph;
+
+    /** The references, in the order of the resources that refer. */
+    readonly edges: readonly GraphEdge[];
+
+    /** The resources: each stands after all that it refers to. */
+    readonly nodes: readonly GraphNode[];
+
+    /** @internal */
+    constructor(native: Native.Graph) {
+        this.#native = native;
+        ({ edges: this.edges, nodes: this.nodes } = JSON.parse(native.document()) as ResourceGraph);
+    }
+
+    /** Returns the resources with their properties, to be drawn. */
+    picture(): Picture {
+        return new Picture(this.#native.picture());
+    }
+
+    /** Returns the picture as one HTML page; see `Picture.toHtml`. */
+    toHtml(): string {
+        return this.picture().toHtml();
+    }
+
+    /** Returns the picture as a flowchart of Mermaid. */
+    toMermaid(): string {
+        return this.picture().toMermaid();
+    }
+
+    /** Returns the picture as a digraph of Graphviz. */
+    toDot(): string {
+        return this.picture().toDot();
+    }
+
+    /** Shows the numbers of resources and references. */
+    [Symbol.for("nodejs.util.inspect.custom")](): string {
+        return `StackGraph { ${this.nodes.length} resources, ${this.edges.length} references }`;
     }
 }

@@ -2,13 +2,13 @@
 import type { Bridge } from "./bridge";
 import { caller } from "./caller";
 import { anything, checkMembers, type Checks, flag, seconds, where } from "./checks";
-import type { DeleteEdit, EditReport, ImportResource, MoveEdit, MoveReport, PendingOperation, PolicyAnalysis, PolicyPack, RecordSelection, RenameEdit, ResourceGraph, ResourceRecord } from "./documents";
+import type { DeleteEdit, EditReport, ImportResource, MoveEdit, MoveReport, PendingOperation, PolicyAnalysis, PolicyPack, RecordSelection, RenameEdit, ResourceRecord } from "./documents";
 import { awaited, guarded, InvalidInputError, StackwrightError } from "./errors";
 import { isKeyService, type KeyService, requireSecrets, type Secrets, secretsHost } from "./host";
 import { jsonOf, jsonOfMembers, toPlainJson } from "./json";
 import type { Native } from "./native";
 import { type Deployment, Operation, type OperationOptions, type Outputs, type Plan, Result } from "./operation";
-import { Picture } from "./picture";
+import { Picture, StackGraph } from "./picture";
 import { described, given, refuseUnknown, requireFunction, requireOptions } from "./options";
 import { addPacks, type HostPolicyPack, type Policy, placed } from "./policy";
 import { addProgram, type AnyProgram } from "./program";
@@ -479,8 +479,8 @@ export class Stack {
     }
 
     /** Returns the recorded resources in the order of their dependencies, with the references between them. */
-    async graph(): Promise<ResourceGraph> {
-        return JSON.parse(await awaited(() => this.#native.graph())) as ResourceGraph;
+    async graph(): Promise<StackGraph> {
+        return new StackGraph(await awaited(() => this.#native.graph()));
     }
 
     /** Returns the recorded resources, to be drawn. */

@@ -1,7 +1,7 @@
 //! Pictures of resources in their forms as text.
 
 use napi_derive::napi;
-use stackwright::picture;
+use stackwright::{binding, picture, state::ResourceGraph};
 
 /// A picture of resources.
 #[napi]
@@ -37,5 +37,27 @@ impl Picture {
     #[napi(catch_unwind)]
     pub fn to_dot(&self) -> String {
         self.0.to_dot()
+    }
+}
+
+/// The resources of a stack and their references.
+#[napi]
+pub struct Graph {
+    pub(crate) title: String,
+    pub(crate) graph: ResourceGraph,
+}
+
+#[napi]
+impl Graph {
+    /// Writes the document in JSON.
+    #[napi(catch_unwind)]
+    pub fn document(&self) -> String {
+        binding::graph_document(&self.graph).to_string()
+    }
+
+    /// Returns the resources to be drawn.
+    #[napi(catch_unwind)]
+    pub fn picture(&self) -> Picture {
+        Picture(picture::Picture::of_graph(&*self.title, &self.graph))
     }
 }

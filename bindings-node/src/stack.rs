@@ -23,7 +23,7 @@ use crate::{
     fleet::{Part, StackSet},
     host::JsHost,
     operation::Operation,
-    picture::Picture,
+    picture::{Graph, Picture},
     policy::{PackEntry, attach},
     program::ProgramEntry,
 };
@@ -278,12 +278,13 @@ impl Stack {
         self.found(record.and_then(|record| binding::record_value(&record)))
     }
 
-    /// Returns the recorded resources and their references as JSON.
+    /// Returns the recorded resources and their references.
     #[napi]
-    pub async fn graph(&self) -> Result<String> {
+    pub async fn graph(&self) -> Result<Graph> {
         let graph = self.stack.graph().await;
         let graph = graph.map_err(|error| errors::to_napi(&error))?;
-        Ok(binding::graph_document(&graph).to_string())
+        let title = self.stack.name().to_string();
+        Ok(Graph { title, graph })
     }
 
     /// Returns the recorded resources, to be drawn.

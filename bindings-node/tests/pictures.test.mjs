@@ -1,6 +1,7 @@
 /** Pictures of operations and stacks: a page, a flowchart and a digraph. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { inspect } from "node:util";
 
 import { secret } from "stackwright";
 
@@ -28,7 +29,12 @@ test("a preview is a page with what would change and no secret", async () => {
     assert.deepEqual(nodesOf(changed.toHtml()).a.properties, [{ path: "size", kind: "update", old: "1", new: "2" }]);
     const picture = await stack.picture();
     assert.equal(picture.size, Object.keys(nodesOf(picture.toHtml())).length);
-    for (const text of [created.toHtml(), changed.toHtml(), picture.toHtml(), picture.toMermaid(), changed.toDot()]) {
+    const graph = await stack.graph();
+    assert.deepEqual(nodesOf(graph.toHtml()), nodesOf(picture.toHtml()));
+    assert.equal(graph.toMermaid(), picture.toMermaid());
+    assert.equal(graph.toDot(), picture.toDot());
+    assert.equal(inspect(graph), `StackGraph { ${graph.nodes.length} resources, ${graph.edges.length} references }`);
+    for (const text of [created.toHtml(), graph.toHtml(), changed.toHtml(), picture.toHtml(), picture.toMermaid(), changed.toDot()]) {
         assert.ok(!text.includes("hunter2"));
     }
     assert.match(changed.toMermaid(), /^flowchart LR\n[^]*subgraph/);

@@ -47,7 +47,7 @@ mod _stackwright {
         gate::close_gate,
         logs::LogRecords,
         operation::{Display, Events, Operation, OperationOutcome},
-        picture::Picture,
+        picture::{Graph, Picture},
         plugin_limits::PluginLimits,
         program::{Registered, Run, check_options},
         project::{Project, replace_project, replace_settings, settings_document},

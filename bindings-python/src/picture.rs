@@ -1,7 +1,7 @@
 //! Pictures of resources in their forms as text.
 
 use pyo3::prelude::*;
-use stackwright::picture;
+use stackwright::{binding, picture, state::ResourceGraph};
 
 /// A picture of resources; the package's class of this name wraps it.
 #[pyclass(frozen, module = "stackwright._stackwright")]
@@ -32,5 +32,25 @@ impl Picture {
 
     fn __len__(&self) -> usize {
         self.0.len()
+    }
+}
+
+/// The resources of a stack and their references; the package's class `StackGraph` wraps it.
+#[pyclass(frozen, module = "stackwright._stackwright")]
+pub(crate) struct Graph {
+    pub(crate) title: String,
+    pub(crate) graph: ResourceGraph,
+}
+
+#[pymethods]
+impl Graph {
+    /// Writes the document in JSON.
+    fn document(&self, py: Python<'_>) -> String {
+        py.detach(|| binding::graph_document(&self.graph).to_string())
+    }
+
+    /// Returns the resources to be drawn.
+    fn picture(&self, py: Python<'_>) -> Picture {
+        py.detach(|| Picture(picture::Picture::of_graph(&*self.title, &self.graph)))
     }
 }

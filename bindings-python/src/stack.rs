@@ -18,7 +18,7 @@ use crate::{
     function::HostContext,
     host::{add_packs, python_encryption},
     operation::{Operation, OperationOutcome, analysis_members},
-    picture::Picture,
+    picture::{Graph, Picture},
     program::read_program,
     records,
     runtime::Runtime,
@@ -326,15 +326,16 @@ impl Stack {
         )
     }
 
-    /// Reads the graph; `callback(JSON text, error)` gets its document.
+    /// Reads the graph; `callback(graph, error)` gets it.
     fn graph(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
         let stack = self.stack.clone();
-        let work = async move { Ok(binding::graph_document(&stack.graph().await?).to_string()) };
+        let title = stack.name().to_string();
+        let work = async move { stack.graph().await };
         self.runtime.settle(
             py,
             work,
             PendingCompletion::new(completions, callback),
-            |py, text| Ok(text.into_pyobject(py)?.into_any().unbind()),
+            |py, graph| Ok(Graph { title, graph }.into_pyobject(py)?.into_any().unbind()),
         )
     }
 

@@ -50,7 +50,11 @@ def test_a_preview_is_a_page_with_what_would_change_and_no_secret(make_engine: M
             assert (nodes["a"]["op"], nodes["a"]["properties"]) == ("update", [{"path": "size", "kind": "update", "old": "1", "new": "2"}])
             picture = await stack.picture()
             assert picture.title == "shop/dev" and len(picture) == len(nodes_of(picture.to_html())) == 5
-            for text in (created.to_html(), changed.to_html(), picture.to_html(), picture.to_mermaid(), changed.to_dot(), repr(picture)):
+            graph = await stack.graph()
+            assert nodes_of(graph.to_html()) == nodes_of(picture.to_html()) and "srcdoc" in graph._repr_html_()
+            assert (len(graph.nodes), repr(graph)) == (5, f"<StackGraph of 5 resources and {len(graph.edges)} references>")
+            assert graph.to_mermaid() == picture.to_mermaid() and graph.to_dot() == picture.to_dot()
+            for text in (created.to_html(), changed.to_html(), graph.to_html(), picture.to_html(), picture.to_mermaid(), changed.to_dot(), repr(picture)):
                 assert "hunter2" not in text
             assert changed.to_mermaid().startswith("flowchart LR") and "subgraph" in changed.to_mermaid()
             assert changed.to_dot().startswith("digraph") and '"~ a\\nmem:index:Thing"' in changed.to_dot()

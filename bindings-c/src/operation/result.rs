@@ -11,6 +11,7 @@ use crate::{
     error::sw_error_t,
     failure::Outcome,
     guard::{Slot, guard, live},
+    picture::written,
     status::sw_status_t,
 };
 
@@ -151,6 +152,35 @@ pub unsafe extern "C" fn sw_operation_deployment(
             && let Some(document) = result.deployment()?
         {
             place.fill(sw_bytes_t::boxed(document));
+        }
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
+/// Returns the resources with what an operation that has ended did, or would do, as a picture: a text in a form of
+/// `sw_picture_form_t`, in which secrets are masked. Null while the operation runs. After an operation that failed before
+/// it read the state, the picture is empty.
+///
+/// The picture is drawn by each call. Never blocks, so callbacks may call it.
+///
+/// # Safety
+/// `operation` must be null or alive, `picture` writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_operation_picture(
+    operation: *const sw_operation_t,
+    form: i32,
+    picture: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: writable by this function's contract.
+        let place = unsafe { Slot::required(picture, "picture") }?;
+        // SAFETY: null or alive by this function's contract.
+        let operation = unsafe { live(operation, "the operation") }?;
+        if let Some(result) = operation.operation.result() {
+            place.fill(sw_bytes_t::boxed(written(&result.picture(), form)?));
         }
         Ok(())
     };

@@ -10,6 +10,7 @@ use crate::{
     error::sw_error_t,
     failure::{Failure, Outcome},
     guard::{Slot, guard, live},
+    picture::written,
     status::sw_status_t,
 };
 
@@ -167,6 +168,25 @@ pub unsafe extern "C" fn sw_stack_graph(
         document(stack, graph, error, async |stack: &Stack| {
             let graph = stack.graph().await?;
             Ok(binding::graph_document(&graph).to_string().into_bytes())
+        })
+    }
+}
+
+/// Returns the recorded resources as a picture: a text in a form of `sw_picture_form_t`, in which secrets are masked.
+///
+/// # Safety
+/// `stack` must be null or alive, `picture` writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_stack_picture(
+    stack: *const sw_stack_t,
+    form: i32,
+    picture: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    // SAFETY: this function's contract is the same.
+    unsafe {
+        document(stack, picture, error, async |stack: &Stack| {
+            written(&stack.picture().await?, form)
         })
     }
 }

@@ -61,7 +61,7 @@ from .installer import Installer, PluginInstaller
 from .journal import Journal, JournalEntry, Record
 from .operation import Operation
 from .options import ImportResource, OperationOptions, Plugins, PolicyPack, PolicySettings, StackSettings, StoreCredentials, Telemetry
-from .picture import Picture
+from .picture import Picture, StackGraph
 from .policy import (
     Policy,
     PolicyAnalysis,
@@ -326,6 +326,7 @@ __all__ = [
     "SecretsError",
     "Stack",
     "StackFile",
+    "StackGraph",
     "StackSettings",
     "StackReader",
     "StackRun",

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
-from ._results import CallMetrics, EditedRecord, EditReport, GraphEdge, GraphNode, JournalMetrics, LastUpdate, LockHolder, LockMetrics, Metrics, MoveReport, OperationMetrics, PendingOperation, PluginProcessMetrics, RemovedReference, ResourceGraph, ResourceRecord, StackSummary, StoreMetrics
+from ._results import CallMetrics, EditedRecord, EditReport, JournalMetrics, LastUpdate, LockHolder, LockMetrics, Metrics, MoveReport, OperationMetrics, PendingOperation, PluginProcessMetrics, RemovedReference, ResourceRecord, StackSummary, StoreMetrics
 from .values import OutputValue
 
-__all__ = ["HistoryEntry", "edit_report_of", "graph_of", "history_of", "metrics_of", "move_report_of", "pending_of", "record_of", "summaries_of"]
+__all__ = ["HistoryEntry", "edit_report_of", "history_of", "metrics_of", "move_report_of", "pending_of", "record_of", "summaries_of"]
 
 
 def _shown(members: Mapping[str, Any], names: tuple[str, ...], show_secrets: bool) -> dict[str, Any]:
@@ -66,15 +66,6 @@ def _edited_of(record: Mapping[str, Any]) -> EditedRecord:
         removed_references=tuple(RemovedReference(**reference) for reference in record["removedReferences"]),
         pending_deletion=record["pendingDeletion"],
         pending_operation=record["pendingOperation"],
-    )
-
-
-def graph_of(text: str) -> ResourceGraph:
-    """Returns the graph of a JSON document."""
-    document = json.loads(text)
-    return ResourceGraph(
-        nodes=tuple(GraphNode(**node) for node in document["nodes"]),
-        edges=tuple(GraphEdge(**edge) for edge in document["edges"]),
     )
 
 

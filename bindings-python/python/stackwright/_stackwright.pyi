@@ -23,6 +23,7 @@ __all__ = [
     "FleetOperation",
     "FleetOrder",
     "FleetOutcome",
+    "Graph",
     "InvokeRequest",
     "LogRecords",
     "MappingRequest",
@@ -342,6 +343,11 @@ class Display:
 @final
 class Events:
     def next(self, completions: Completions, callback: _Callback) -> None: ...
+
+@final
+class Graph:
+    def document(self) -> str: ...
+    def picture(self) -> Picture: ...
 
 @final
 class Picture:

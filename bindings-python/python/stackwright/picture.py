@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import html
+import json
 from typing import Final
 
-from ._stackwright import Picture as NativePicture
+from ._results import GraphEdge, GraphNode, ResourceGraph
+from ._stackwright import Graph as NativeGraph, Picture as NativePicture
 
-__all__ = ["Picture"]
+__all__ = ["Picture", "StackGraph"]
 
 _HEIGHT: Final = 600
 """The height of a picture in a notebook, in pixels."""
@@ -58,3 +60,48 @@ class Picture:
     def _repr_html_(self) -> str:
         page = html.escape(self.to_html())
         return f'<iframe title="{html.escape(self.title)}" srcdoc="{page}" loading="lazy" style="width: 100%; height: {_HEIGHT}px; border: 1px solid #8884"></iframe>'
+
+
+class StackGraph(ResourceGraph):
+    """The recorded resources of a stack, and the references between them: data, and a picture that a notebook shows.
+
+    ::
+
+        graph = await stack.graph()
+        Path("stack.html").write_text(graph.to_html())
+    """
+
+    __slots__ = ("_native",)
+
+    _native: NativeGraph
+
+    def __init__(self, native: NativeGraph) -> None:
+        document = json.loads(native.document())
+        super().__init__(
+            nodes=tuple(GraphNode(**node) for node in document["nodes"]),
+            edges=tuple(GraphEdge(**edge) for edge in document["edges"]),
+        )
+        # The fields of the class are frozen.
+        object.__setattr__(self, "_native", native)
+
+    def picture(self) -> Picture:
+        """Returns the resources with their properties, to be drawn."""
+        return Picture(self._native.picture())
+
+    def to_html(self) -> str:
+        """Returns the picture as one HTML page; see :meth:`Picture.to_html`."""
+        return self.picture().to_html()
+
+    def to_mermaid(self) -> str:
+        """Returns the picture as a flowchart of Mermaid."""
+        return self.picture().to_mermaid()
+
+    def to_dot(self) -> str:
+        """Returns the picture as a digraph of Graphviz."""
+        return self.picture().to_dot()
+
+    def __repr__(self) -> str:
+        return f"<StackGraph of {len(self.nodes)} resources and {len(self.edges)} references>"
+
+    def _repr_html_(self) -> str:
+        return self.picture()._repr_html_()

@@ -14,7 +14,7 @@ from ._checks import named_options, require, require_function, require_given
 from ._json import document_of_options, text_of
 from ._provider_threads import ProviderLoop
 from ._raised import Raised, explain
-from ._records import HistoryEntry, edit_report_of, graph_of, history_of, move_report_of, pending_of, record_of
+from ._records import HistoryEntry, edit_report_of, history_of, move_report_of, pending_of, record_of
 from ._results import (
     Diagnostic,
     EditReport,
@@ -22,7 +22,6 @@ from ._results import (
     PendingOperation,
     PolicyAnalysis,
     PolicyViolation,
-    ResourceGraph,
     ResourceRecord,
     SuggestedMove,
 )
@@ -36,7 +35,7 @@ from .events import Event
 from .host import KeyService, Secrets, describe_secrets
 from .operation import Operation
 from .options import ImportResource, OperationOptions, PolicyPack
-from .picture import Picture
+from .picture import Picture, StackGraph
 from .policy import Policy, describe, placed, split
 from .result import Result
 from .values import OutputValue, PropertyValue
@@ -622,9 +621,9 @@ class Stack:
             await answer(lambda queue, callback: self._native.resource(urn, queue, callback)), show_secrets
         )
 
-    async def graph(self) -> ResourceGraph:
+    async def graph(self) -> StackGraph:
         """Returns the recorded resources in the order of their dependencies, with the references between them."""
-        return graph_of(await answer(self._native.graph))
+        return StackGraph(await answer(self._native.graph))
 
     async def picture(self) -> Picture:
         """Returns the recorded resources, to be drawn."""

@@ -22,7 +22,7 @@ from . import stack as _stack
 from ._annotations import Unpack
 from ._checks import named_options, require_given
 from ._records import HistoryEntry
-from ._results import ConfigEntry, EditReport, InstalledPlugin, Metrics, MoveReport, PendingOperation, PluginProgress, PolicyAnalysis, ProjectFacts, ResourceGraph, ResourceRecord, StackFile, StackSummary
+from ._results import ConfigEntry, EditReport, InstalledPlugin, Metrics, MoveReport, PendingOperation, PluginProgress, PolicyAnalysis, ProjectFacts, ResourceRecord, StackFile, StackSummary
 from ._runner import Program
 from .credentials import Credentials
 from .engine import Engine as _Engine
@@ -39,7 +39,7 @@ from .installer import Installer
 from .options import ImportResource, OperationOptions, Plugins, StackSettings, Telemetry
 from .project import Project as _Project
 from .provider import Resolver
-from .picture import Picture
+from .picture import Picture, StackGraph
 from .result import Result
 from .store import Store
 from .values import OutputValue, PropertyValue
@@ -588,7 +588,7 @@ class Stack:
         """Returns the record of a URN."""
         return _background.run(self._stack.resource(urn, show_secrets=show_secrets))
 
-    def graph(self) -> ResourceGraph:
+    def graph(self) -> StackGraph:
         """Returns the recorded resources in the order of their dependencies, with the references between them."""
         return _background.run(self._stack.graph())
 

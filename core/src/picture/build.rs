@@ -1,5 +1,7 @@
 //! Graphs of states, of steps, and of plans.
 
+use std::sync::Arc;
+
 use indexmap::IndexMap;
 
 use super::{
@@ -10,8 +12,9 @@ use crate::{
     event::{OperationOutcome, PropertyChange, StepResult},
     plan::{Plan, ResourcePlan},
     property::PropertyMap,
+    resource::ResourceState,
     secrets::Redactor,
-    state::Snapshot,
+    state::{ResourceGraph, Snapshot, root_stack_of},
     urn::Urn,
 };
 
@@ -19,14 +22,27 @@ impl Picture {
     /// Returns the resources of a state.
     #[must_use]
     pub fn of_state(title: impl Into<String>, state: &Snapshot) -> Self {
+        Self::of_records(title.into(), &state.resources)
+    }
+
+    /// Returns the resources of a graph.
+    #[must_use]
+    pub fn of_graph(title: impl Into<String>, graph: &ResourceGraph) -> Self {
+        Self::of_records(title.into(), &graph.nodes)
+    }
+
+    fn of_records(title: String, records: &[Arc<ResourceState>]) -> Self {
         let redactor = Redactor::new();
-        for record in &state.resources {
+        for record in records {
             for value in record.inputs.values().chain(record.outputs.values()) {
                 redactor.learn_value(value);
             }
         }
-        let picture = Drafts::of_state(state, &redactor).finish(title.into(), false);
-        picture.with_outputs(Vec::new(), &state.stack_outputs(), &redactor)
+        let picture = Drafts::of_records(records, &redactor).finish(title, false);
+        match root_stack_of(records) {
+            Some(root) => picture.with_outputs(Vec::new(), &root.outputs, &redactor),
+            None => picture,
+        }
     }
 
     /// Returns the resources of a state with the steps that an operation took, or would take.
@@ -37,7 +53,7 @@ impl Picture {
         planned: bool,
         redactor: &Redactor,
     ) -> Self {
-        let mut drafts = Drafts::of_state(state, redactor);
+        let mut drafts = Drafts::of_records(&state.resources, redactor);
         for result in steps {
             drafts.add_step(result, redactor);
         }
@@ -120,8 +136,8 @@ fn planned_draft(urn: &Urn, resource: &ResourcePlan, redactor: &Redactor) -> Dra
 struct Drafts(IndexMap<Urn, Draft>);
 
 impl Drafts {
-    fn of_state(state: &Snapshot, redactor: &Redactor) -> Self {
-        let live = state.resources.iter().filter(|record| !record.delete);
+    fn of_records(records: &[Arc<ResourceState>], redactor: &Redactor) -> Self {
+        let live = records.iter().filter(|record| !record.delete);
         let drafts = live.map(|record| (record.urn.clone(), Draft::unchanged(record, redactor)));
         Self(drafts.collect())
     }

@@ -39,3 +39,4 @@ pub(crate) use replay::Changes;
 pub use replay::JournalReplay;
 pub use snapshot::Manifest;
 pub use snapshot::Snapshot;
+pub(crate) use snapshot::root_stack_of;

@@ -45,14 +45,7 @@ impl Snapshot {
     /// used.
     #[must_use]
     pub fn root_stack(&self) -> Option<&Arc<ResourceState>> {
-        let roots = || {
-            let live = self.resources.iter().filter(|state| !state.delete);
-            live.filter(|state| state.urn.is_root_stack())
-        };
-        let is_usual = |urn: &Urn| *urn == Urn::root_stack(urn.stack(), urn.project());
-        roots()
-            .find(|state| is_usual(&state.urn))
-            .or_else(|| roots().next())
+        root_stack_of(&self.resources)
     }
 
     /// Returns the stack's outputs.
@@ -62,6 +55,18 @@ impl Snapshot {
             .map(|state| state.outputs.clone())
             .unwrap_or_default()
     }
+}
+
+/// Finds the root stack among records: the one with the usual URN where there are several.
+pub(crate) fn root_stack_of(records: &[Arc<ResourceState>]) -> Option<&Arc<ResourceState>> {
+    let roots = || {
+        let live = records.iter().filter(|state| !state.delete);
+        live.filter(|state| state.urn.is_root_stack())
+    };
+    let is_usual = |urn: &Urn| *urn == Urn::root_stack(urn.stack(), urn.project());
+    roots()
+        .find(|state| is_usual(&state.urn))
+        .or_else(|| roots().next())
 }
 
 impl std::fmt::Debug for Snapshot {
