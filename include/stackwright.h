@@ -250,6 +250,35 @@ typedef int32_t sw_operation_kind_t;
 #endif // __cplusplus
 
 /**
+ * The form of a picture.
+ */
+enum sw_picture_form_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * One HTML page, which needs no other file and makes no request.
+   */
+  SW_PICTURE_HTML = 0,
+  /**
+   * A flowchart of Mermaid.
+   */
+  SW_PICTURE_MERMAID = 1,
+  /**
+   * A digraph of Graphviz.
+   */
+  SW_PICTURE_DOT = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum sw_picture_form_t sw_picture_form_t;
+#else
+typedef int32_t sw_picture_form_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * The severity of a diagnostic.
  */
 enum sw_severity_t
@@ -1214,6 +1243,12 @@ sw_status_t sw_error_kind(const struct sw_error_t *error);
  * Returns the name of the kind, `invalid_input` for instance. The text is static.
  */
 const char *sw_error_kind_name(const struct sw_error_t *error);
+
+/**
+ * Returns the name of the page about the kind in the documentation, `errors/conflict` for instance; null for null and for
+ * a misuse of the interface.
+ */
+const char *sw_error_page(const struct sw_error_t *error);
 
 /**
  * Returns the message; null for null.
@@ -2287,6 +2322,18 @@ sw_status_t sw_operation_deployment(const struct sw_operation_t *operation,
                                     struct sw_error_t **error);
 
 /**
+ * Returns the resources with what an operation that has ended did, or would do, as a picture: a text in a form of
+ * `sw_picture_form_t`, in which secrets are masked. Null while the operation runs. After an operation that failed before
+ * it read the state, the picture is empty.
+ *
+ * The picture is drawn by each call. Never blocks, so callbacks may call it.
+ */
+sw_status_t sw_operation_picture(const struct sw_operation_t *operation,
+                                 int32_t form,
+                                 struct sw_bytes_t **picture,
+                                 struct sw_error_t **error);
+
+/**
  * Opens a stack, named `project/stack`.
  *
  * `settings` is JSON, or empty: an object with any of these members.
@@ -3007,6 +3054,14 @@ sw_status_t sw_stack_resource(const struct sw_stack_t *stack,
 sw_status_t sw_stack_graph(const struct sw_stack_t *stack,
                            struct sw_bytes_t **graph,
                            struct sw_error_t **error);
+
+/**
+ * Returns the recorded resources as a picture: a text in a form of `sw_picture_form_t`, in which secrets are masked.
+ */
+sw_status_t sw_stack_picture(const struct sw_stack_t *stack,
+                             int32_t form,
+                             struct sw_bytes_t **picture,
+                             struct sw_error_t **error);
 
 /**
  * Replaces the state by a deployment document. An invalid one is an error, and the state is unchanged.
