@@ -72,6 +72,13 @@ async def large(ctx: sw.Context) -> None:
             before = ctx.resource(THING, f"thing-{group}-{number}", {"number": number}, parent=box, depends_on=depends_on)
 
 
+async def flat(ctx: sw.Context) -> None:
+    before = None
+    for number in range(LARGE):
+        depends_on = [] if before is None or number % 10 == 0 else [before]
+        before = ctx.resource(THING, f"thing-{number}", {"number": number}, depends_on=depends_on)
+
+
 def _draw(folder: Path) -> None:
     with sync.Engine(store=f"file://{folder}/state", passphrase="correct horse", providers={"shop": Things()}) as engine:
         engine.stack("shop/dev", shop(False)).up()
@@ -86,6 +93,7 @@ def _draw(folder: Path) -> None:
         assert failed.value.result is not None
         (folder / "failed.html").write_text(failed.value.result.to_html())
         (folder / "large.html").write_text(engine.stack("shop/many", large).preview().to_html())
+        (folder / "flat.html").write_text(engine.stack("shop/flat", flat).preview().to_html())
 
 
 @pytest.fixture(scope="module")
@@ -241,6 +249,14 @@ def test_a_failed_operation_and_changed_outputs_are_shown(page: Any, pages: Path
     shot(page, "outputs")
     page.keyboard.press("Escape")
     assert page.locator("#details").is_hidden()
+
+
+def test_a_large_picture_without_components_is_drawn_quickly(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/flat.html")
+    took = page.evaluate("performance.now()")
+    assert f"{LARGE} of {LARGE}" in page.inner_text("#status")
+    assert took < MAX_LOAD_TIME
+    shot(page, "flat")
 
 
 def test_a_large_picture_is_drawn_and_moved_quickly(page: Any, pages: Path) -> None:
