@@ -18,6 +18,7 @@ mod latency;
 mod listing;
 mod memory;
 mod moves;
+mod observability;
 mod observed;
 mod plugin;
 mod provider;
@@ -37,7 +38,7 @@ struct Family {
     measure: fn(&Selection) -> Result<()>,
 }
 
-const FAMILIES: [Family; 14] = [
+const FAMILIES: [Family; 15] = [
     Family {
         prefix: "store.",
         measure: stores::measure,
@@ -81,6 +82,10 @@ const FAMILIES: [Family; 14] = [
     Family {
         prefix: "moves.",
         measure: moves::measure,
+    },
+    Family {
+        prefix: "observability.",
+        measure: observability::measure,
     },
     Family {
         prefix: "concurrent.",
