@@ -9,6 +9,7 @@ use crate::{
     home::Home,
     invocation::Invocation,
     place::{expanded, open_store, without_user},
+    printer::Printer,
     session::{Components, Session},
     text,
 };
@@ -16,11 +17,21 @@ use crate::{
 /// The store that `login --local` selects.
 const HOME_STORE: &str = "file://~";
 
-/// The document of `whoami`.
+/// The document of `whoami` and `login`.
 #[derive(Serialize)]
 struct Identity {
     user: String,
     url: String,
+}
+
+/// The document of `logout`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Departure {
+    /// The store; left out where none was selected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    logged_out: bool,
 }
 
 /// Prints the user and the store.
@@ -71,8 +82,10 @@ pub(crate) fn login(components: &Components, invocation: &Invocation, arguments:
     let HostFacts {
         username, hostname, ..
     } = HostFacts::system();
-    invocation.print(format!("Logged in to {hostname} as {username} ({})", store.url()));
-    Ok(())
+    let url = store.url();
+    let line = format!("Logged in to {hostname} as {username} ({url})");
+    let printer = Printer::new(invocation, arguments.form.is_json());
+    printer.end(line, &Identity { user: username, url })
 }
 
 /// Forgets the selected store of states. A store that is named, and not selected, is an error.
@@ -95,11 +108,16 @@ pub(crate) fn logout(invocation: &Invocation, arguments: &LogoutArguments) -> Re
             selected.as_deref().map_or("none".into(), without_user),
         )));
     }
-    if let Some(url) = selected {
+    let printer = Printer::new(invocation, arguments.form.is_json());
+    let url = selected.as_deref().map(without_user);
+    if let Some(url) = &url {
         home.select_store(None)?;
-        invocation.print(format!("Logged out of {}", without_user(&url)));
+        printer.prose(format!("Logged out of {url}"));
     }
-    Ok(())
+    printer.document(&Departure {
+        logged_out: url.is_some(),
+        url,
+    })
 }
 
 /// Refuses organizations, which folders do not have.
@@ -107,7 +125,7 @@ pub(crate) fn organization(command: &OrgCommand) -> Result {
     let host = HostFacts::system().hostname;
     Err(Failure::new(match command {
         OrgCommand::Search(_) => format!("backends of this type \"{host}\" do not support organizations"),
-        OrgCommand::GetDefault => format!("backends of this type \"{host}\" do not support organizations"),
+        OrgCommand::GetDefault(_) => format!("backends of this type \"{host}\" do not support organizations"),
         OrgCommand::SetDefault { .. } => {
             format!("unable to set a default organization for backend type: {host}")
         }

@@ -2,16 +2,19 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use serde::Serialize;
 use stackwright::{COMPATIBLE_VERSION, Engine, plugin::PluginSettings, store::HostFacts};
 use tokio::runtime::Handle;
 
 use crate::{
     about, account,
-    arguments::{Arguments, CancelArguments, GivenFlag, InstallArguments, Refusal, Verb},
+    arguments::{Arguments, CancelArguments, GivenFlag, InstallArguments, OutputForm, Refusal, Verb},
     completion, config, dependencies, doctor, downloads,
     failure::{Failure, Result},
     invocation::Invocation,
-    operation, plugins, project_plugins,
+    operation, plugins,
+    printer::Printer,
+    project_plugins,
     session::{Components, Session},
     stack, state, text,
 };
@@ -129,10 +132,7 @@ impl Command {
 
     async fn dispatch(&self, invocation: &Invocation, arguments: &Arguments, flags: &[GivenFlag]) -> Result {
         match &arguments.verb {
-            Verb::Version => {
-                invocation.print(COMPATIBLE_VERSION);
-                Ok(())
-            }
+            Verb::Version(form) => version(invocation, form),
             Verb::Whoami(form) => {
                 let is_verbose = arguments.global.verbose.is_some();
                 account::whoami(&self.0, invocation, form, is_verbose).await
@@ -173,17 +173,20 @@ impl Command {
 
     /// Installs the packages of the program's language, and the plugins of the project, which these can name.
     async fn install(&self, invocation: &Invocation, arguments: &InstallArguments) -> Result {
+        let printer = Printer::new(invocation, arguments.form.is_json());
         if !arguments.no_dependencies {
             let found = project_plugins::required_project(invocation)?;
-            dependencies::install(invocation, &found, arguments.use_language_version_tools).await?;
+            let uses_version_tools = arguments.use_language_version_tools;
+            dependencies::install(&printer.aside(), &found, uses_version_tools).await?;
         }
-        match arguments.no_plugins {
-            true => Ok(()),
+        let installed = match arguments.no_plugins {
+            true => Vec::new(),
             false => {
                 let cache = downloads::cache(&self.0.handle, invocation)?;
-                project_plugins::install(invocation, &cache, arguments.reinstall).await
+                project_plugins::install(invocation, &cache, arguments.reinstall).await?
             }
-        }
+        };
+        printer.document(&plugins::rows(installed))
     }
 }
 
@@ -210,6 +213,31 @@ async fn with_session(session: &Session<'_>, verb: &Verb, flags: &[GivenFlag]) -
     }
 }
 
+/// The document of `version`.
+#[derive(Serialize)]
+struct Versions {
+    /// That of the reference engine.
+    version: &'static str,
+    /// That of this engine.
+    stackwright: &'static str,
+}
+
+/// Prints the version of the reference engine that this one is compatible with.
+fn version(invocation: &Invocation, form: &OutputForm) -> Result {
+    let document = Versions {
+        version: Command::version(),
+        stackwright: env!("CARGO_PKG_VERSION"),
+    };
+    Printer::new(invocation, form.is_json()).end(COMPATIBLE_VERSION, &document)
+}
+
+/// The document of `cancel`.
+#[derive(Serialize)]
+struct Canceled {
+    name: String,
+    canceled: bool,
+}
+
 /// Cancels the operation that runs on a stack in this process. Without one, removes the locks of the stack.
 async fn cancel(session: &Session<'_>, arguments: &CancelArguments) -> Result {
     let given = arguments.name.as_deref().or(arguments.stack.stack.as_deref());
@@ -218,19 +246,22 @@ async fn cancel(session: &Session<'_>, arguments: &CancelArguments) -> Result {
     let consequence = format!(
         "This cancels the operation on the stack '{name}', or removes its locks where another process runs one."
     );
-    let confirmed = session
-        .invocation
-        .confirm_by_name(arguments.yes, &consequence, name);
-    confirmed.await?;
+    let printer = Printer::new(session.invocation, arguments.form.is_json());
+    printer.confirm_by_name(arguments.yes, &consequence, name).await?;
     if !session.running.cancel(&session.place(&named.name)) {
         let stack = session.stack(&named).await?;
         stack.unlock().await?;
     }
-    session.invocation.print(format!(
-        "The currently running update for '{}' has been canceled!",
-        named.shown
-    ));
-    Ok(())
+    printer.end(
+        format!(
+            "The currently running update for '{}' has been canceled!",
+            named.shown
+        ),
+        &Canceled {
+            name: session.shown(&named.name),
+            canceled: true,
+        },
+    )
 }
 
 /// Names the flags of logs: this engine writes its log where the host does.

@@ -47,6 +47,11 @@ impl Failure {
         Self::coded(CONFIRMATION, message)
     }
 
+    /// Creates the failure of a command that asks a question, where none can be asked.
+    pub(crate) fn needs_yes() -> Self {
+        Self::new("non-interactive mode requires --yes flag")
+    }
+
     /// Creates the failure of a command that has no store of states.
     pub(crate) fn no_store(message: impl Into<String>) -> Self {
         Self::coded(LOGIN, message)

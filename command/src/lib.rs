@@ -34,6 +34,7 @@ mod text;
 mod bounded;
 mod repository;
 mod arguments;
+mod printer;
 mod home;
 mod place;
 mod secrets;

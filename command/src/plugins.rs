@@ -12,6 +12,7 @@ use crate::{
     downloads::{Servers, cache, install_one},
     failure::{Failure, Result},
     invocation::Invocation,
+    printer::Printer,
     project_plugins,
     session::Components,
     text,
@@ -20,7 +21,7 @@ use crate::{
 /// A row of the list.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Row {
+pub(crate) struct Row {
     name: String,
     kind: &'static str,
     version: String,
@@ -37,7 +38,10 @@ pub(crate) async fn run(components: &Components, invocation: &Invocation, comman
     match command {
         PluginCommand::Ls(form) => list(invocation, &cache, form.is_json()).await,
         PluginCommand::Rm(arguments) => remove(invocation, &cache, arguments).await,
-        PluginCommand::Install(arguments) => install(invocation, &cache, arguments).await,
+        PluginCommand::Install(arguments) => {
+            let installed = install(invocation, &cache, arguments).await?;
+            Printer::new(invocation, arguments.form.is_json()).document(&rows(installed))
+        }
     }
 }
 
@@ -64,9 +68,13 @@ async fn list(invocation: &Invocation, cache: &PluginCache, json: bool) -> Resul
         }
         return Ok(());
     }
-    let rows: Vec<Row> = plugins.into_iter().map(row).collect();
-    invocation.print(text::document(&rows)?);
+    invocation.print(text::document(&rows(plugins))?);
     Ok(())
+}
+
+/// Returns the document of plugins.
+pub(crate) fn rows(plugins: Vec<InstalledPlugin>) -> Vec<Row> {
+    plugins.into_iter().map(row).collect()
 }
 
 fn row(plugin: InstalledPlugin) -> Row {
@@ -96,11 +104,13 @@ async fn remove(invocation: &Invocation, cache: &PluginCache, arguments: &Plugin
         name: arguments.name.clone(),
         versions: versions.transpose()?,
     };
+    let printer = Printer::new(invocation, arguments.form.is_json());
     let plugins = cache.list(selection.clone()).await?;
     if plugins.is_empty() {
         invocation.note("no plugins found to uninstall");
-        return Ok(());
+        return printer.document(&rows(plugins));
     }
+    printer.require_confirmation(arguments.yes)?;
     if invocation.terminal.ask.is_some() {
         let question = format!(
             "This will remove {} plugins from the cache. Confirm? (y/N)",
@@ -116,26 +126,37 @@ async fn remove(invocation: &Invocation, cache: &PluginCache, arguments: &Plugin
         ));
         return Ok(());
     }
+    let removed = cache.remove(selection).await?;
     for InstalledPlugin {
         kind, name, version, ..
-    } in cache.remove(selection).await?
+    } in &removed
     {
-        invocation.print(format!("removed: {} {name}-{version}", kind.name()));
+        printer.prose(format!("removed: {} {name}-{version}", kind.name()));
     }
-    Ok(())
+    printer.document(&rows(removed))
 }
 
-/// Returns whether a version of a plugin is installed.
-async fn is_installed(cache: &PluginCache, kind: PluginKind, name: &str, version: &Version) -> Result<bool> {
+/// Returns a version of a plugin if it is installed.
+async fn present(
+    cache: &PluginCache,
+    kind: PluginKind,
+    name: &str,
+    version: &Version,
+) -> Result<Option<InstalledPlugin>> {
     let installed = cache.list(PluginSelection::default()).await?;
     let name = name.replace('/', "_");
     Ok(installed
-        .iter()
-        .any(|plugin| plugin.kind == kind && plugin.name == name && plugin.version == *version))
+        .into_iter()
+        .find(|plugin| plugin.kind == kind && plugin.name == name && plugin.version == *version))
 }
 
-/// Installs a plugin from an archive or a server, or those of the project where none is named.
-async fn install(invocation: &Invocation, cache: &PluginCache, arguments: &PluginInstall) -> Result {
+/// Installs a plugin from an archive or a server, or those of the project where none is named, and returns them. What is installed
+/// already is among them.
+async fn install(
+    invocation: &Invocation,
+    cache: &PluginCache,
+    arguments: &PluginInstall,
+) -> Result<Vec<InstalledPlugin>> {
     let Some(kind) = &arguments.kind else {
         return project_plugins::install(invocation, cache, arguments.reinstall).await;
     };
@@ -152,12 +173,16 @@ async fn install(invocation: &Invocation, cache: &PluginCache, arguments: &Plugi
         )));
     };
     let label = format!("[{} plugin {name}-{version}]", kind.name());
+    let names_archive = arguments.file.is_some() || arguments.server.is_some();
+    if !names_archive
+        && !arguments.reinstall
+        && let Some(present) = present(cache, kind, name, &version).await?
+    {
+        return Ok(vec![present]);
+    }
     let archive = match (&arguments.file, &arguments.server) {
         (Some(file), _) => PluginArchive::File(invocation.path(file)),
         (None, Some(server)) => PluginArchive::Server(server.clone()),
-        (None, None) if !arguments.reinstall && is_installed(cache, kind, name, &version).await? => {
-            return Ok(());
-        }
         (None, None) => match servers.of_plugin(name, "") {
             Some(server) => PluginArchive::Server(server),
             None => {
@@ -176,6 +201,5 @@ async fn install(invocation: &Invocation, cache: &PluginCache, arguments: &Plugi
         checksum: arguments.checksum.clone(),
         reinstall: arguments.reinstall,
     };
-    install_one(&invocation.stderr, cache, installation).await?;
-    Ok(())
+    Ok(vec![install_one(&invocation.stderr, cache, installation).await?])
 }

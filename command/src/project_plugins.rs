@@ -1,7 +1,8 @@
 //! The plugins that a project needs: listed, and installed.
 
 use stackwright::plugin::{
-    PluginArchive, PluginCache, PluginInstallation, PluginKind, PluginSelection, RequiredPlugin,
+    InstalledPlugin, PluginArchive, PluginCache, PluginInstallation, PluginKind, PluginSelection,
+    RequiredPlugin,
 };
 use stackwright_project::required_plugins;
 
@@ -23,20 +24,26 @@ pub(crate) fn required_project(invocation: &Invocation) -> Result<FoundProject> 
     })
 }
 
-/// Installs the plugins of a project that are not installed yet. All that cannot be are named before any is.
-pub(crate) async fn install(invocation: &Invocation, cache: &PluginCache, reinstall: bool) -> Result {
+/// Installs the plugins of a project that are not installed yet, and returns all of them. All that cannot be are named before any is.
+pub(crate) async fn install(
+    invocation: &Invocation,
+    cache: &PluginCache,
+    reinstall: bool,
+) -> Result<Vec<InstalledPlugin>> {
     let found = required_project(invocation)?;
     let servers = Servers::of(invocation)?;
+    let mut plugins = Vec::new();
     let installed = cache.list(PluginSelection::default()).await?;
     let mut installations = Vec::new();
     let mut unknown = Vec::new();
     for wanted in required(invocation, &found).await? {
-        let has = installed.iter().any(|plugin| {
+        let present = installed.iter().find(|plugin| {
             plugin.kind == PluginKind::Resource
                 && plugin.name == wanted.name.replace('/', "_")
                 && plugin.version == wanted.version
         });
-        if has && !reinstall {
+        if let Some(present) = present.filter(|_| !reinstall) {
+            plugins.push(present.clone());
             continue;
         }
         match servers.of_plugin(&wanted.name, &wanted.server) {
@@ -59,9 +66,10 @@ pub(crate) async fn install(invocation: &Invocation, cache: &PluginCache, reinst
         )));
     }
     for installation in installations {
-        install_one(&invocation.stderr, cache, installation).await?;
+        plugins.push(install_one(&invocation.stderr, cache, installation).await?);
     }
-    Ok(())
+    plugins.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(plugins)
 }
 
 /// Returns the plugins that a project needs, sorted by name.

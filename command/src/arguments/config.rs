@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::UnsupportedArguments;
+use super::{OutputForm, UnsupportedArguments};
 
 /// The arguments of `config`, which lists the configuration when it has no subcommand.
 #[derive(Args, Debug)]
@@ -16,9 +16,8 @@ pub(crate) struct ConfigArguments {
     /// The settings file of the stack.
     #[arg(long, global = true)]
     pub(crate) config_file: Option<String>,
-    /// Prints JSON.
-    #[arg(long, short)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
     /// Shows secrets.
     #[arg(long)]
     pub(crate) show_secrets: bool,
@@ -27,7 +26,7 @@ pub(crate) struct ConfigArguments {
     pub(crate) open: bool,
 }
 
-/// Flags of the list that its subcommands take as well, where they change nothing: there are no environments, and a subcommand has one form.
+/// Flags of the list that its subcommands take as well, where they change nothing: there are no environments.
 #[derive(Args, Debug)]
 pub(crate) struct ListFlags {
     /// Shows secrets.
@@ -41,9 +40,8 @@ pub(crate) struct ListFlags {
 /// The same, with that of the form.
 #[derive(Args, Debug)]
 pub(crate) struct FormFlags {
-    /// Prints JSON.
-    #[arg(long, short, hide = true)]
-    json: bool,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
     #[command(flatten)]
     list: ListFlags,
 }
@@ -113,9 +111,8 @@ pub(crate) struct ConfigGet {
     /// The key is a path.
     #[arg(long)]
     pub(crate) path: bool,
-    /// Prints JSON.
-    #[arg(long, short)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
     #[command(flatten)]
     flags: ListFlags,
 }
@@ -143,7 +140,7 @@ pub(crate) struct ConfigSet {
     #[arg(long = "type", value_parser = ["string", "int", "float", "bool"])]
     pub(crate) value_type: Option<String>,
     #[command(flatten)]
-    flags: FormFlags,
+    pub(crate) flags: FormFlags,
 }
 
 /// The arguments of `config set-all`.
@@ -161,6 +158,16 @@ pub(crate) struct ConfigSetAll {
     /// Values as `config --json` prints them.
     #[arg(long)]
     pub(crate) json: Option<String>,
+    /// The form: `default` or `json`.
+    #[arg(long, value_parser = ["default", "json"])]
+    output: Option<String>,
     #[command(flatten)]
     flags: ListFlags,
+}
+
+impl ConfigSetAll {
+    /// Returns whether JSON is printed: here, `--json` has the values.
+    pub(crate) fn is_json(&self) -> bool {
+        self.output.as_deref() == Some("json")
+    }
 }

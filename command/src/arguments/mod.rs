@@ -3,6 +3,8 @@
 mod config;
 mod counts;
 mod global;
+#[cfg(test)]
+mod leaves;
 mod operation;
 mod plugin;
 mod refusal;
@@ -69,7 +71,7 @@ pub(crate) struct StackOption {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Prints the version of the reference engine that this one is compatible with.
-    Version,
+    Version(OutputForm),
     /// Prints the user and the store.
     Whoami(OutputForm),
     /// Prints what the engine works with.
@@ -130,7 +132,7 @@ pub(crate) enum Verb {
     Env(UnsupportedArguments),
 }
 
-/// The form of a list or a record.
+/// The form of a list, of a record, or of what a command has done.
 #[derive(Args, Debug)]
 pub(crate) struct OutputForm {
     /// Prints JSON.
@@ -177,6 +179,8 @@ pub(crate) struct LoginArguments {
     /// The store in the user's home.
     #[arg(long, short, conflicts_with_all = ["url", "cloud_url"])]
     pub(crate) local: bool,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
 }
 
 /// The arguments of `logout`.
@@ -193,17 +197,21 @@ pub(crate) struct LogoutArguments {
     /// The store in the user's home.
     #[arg(long, short, conflicts_with_all = ["url", "cloud_url", "all"])]
     pub(crate) local: bool,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
 }
 
 /// The subcommands of `org`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum OrgCommand {
     /// Prints the default organization.
-    GetDefault,
+    GetDefault(OutputForm),
     /// Sets the default organization.
     SetDefault {
         /// The name.
         name: String,
+        #[command(flatten)]
+        form: OutputForm,
     },
     /// Searches resources of an organization; not supported.
     #[command(hide = true)]
@@ -220,6 +228,8 @@ pub(crate) struct CancelArguments {
     /// Asks nothing.
     #[arg(long, short)]
     pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
 }
 
 /// The arguments of a subcommand that is refused.

@@ -30,6 +30,8 @@ pub(crate) struct PluginRemove {
     /// Asks nothing.
     #[arg(long, short)]
     pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
 }
 
 /// The arguments of `plugin install`.
@@ -56,6 +58,8 @@ pub(crate) struct PluginInstall {
     /// Installs again what is there.
     #[arg(long)]
     pub(crate) reinstall: bool,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
 }
 
 /// The arguments of `install`.
@@ -76,4 +80,6 @@ pub(crate) struct InstallArguments {
     /// How many plugins are installed at a time, at most. They are installed one after the other.
     #[arg(long)]
     pub(crate) parallel: Option<i32>,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
 }

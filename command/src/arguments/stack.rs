@@ -45,6 +45,8 @@ pub(crate) enum StackCommand {
         /// The secrets provider of a new stack.
         #[arg(long)]
         secrets_provider: Option<String>,
+        #[command(flatten)]
+        form: OutputForm,
     },
     /// Lists stacks.
     Ls {
@@ -75,6 +77,8 @@ pub(crate) enum StackCommand {
         /// Accepts an invalid state.
         #[arg(long, short)]
         force: bool,
+        #[command(flatten)]
+        form: OutputForm,
     },
     /// Renames a stack.
     Rename {
@@ -82,9 +86,11 @@ pub(crate) enum StackCommand {
         name: String,
         #[command(flatten)]
         stack: StackOption,
+        #[command(flatten)]
+        form: OutputForm,
     },
     /// Forgets the selected stack.
-    Unselect,
+    Unselect(OutputForm),
     /// Writes the dependencies of the resources into a file, in the language of Graphviz.
     Graph(StackGraph),
     /// Encrypts the secrets anew.
@@ -93,6 +99,8 @@ pub(crate) enum StackCommand {
         provider: String,
         #[command(flatten)]
         stack: StackOption,
+        #[command(flatten)]
+        form: OutputForm,
     },
     /// Manages tags.
     Tag {
@@ -114,6 +122,8 @@ pub(crate) struct StackInit {
     /// Does not select the stack.
     #[arg(long)]
     pub(crate) no_select: bool,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
 }
 
 /// The arguments of `stack rm`.
@@ -132,6 +142,8 @@ pub(crate) struct StackRemove {
     /// Keeps the settings file.
     #[arg(long)]
     pub(crate) preserve_config: bool,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
 }
 
 /// The arguments of `stack output`.
@@ -141,9 +153,8 @@ pub(crate) struct StackOutput {
     pub(crate) name: Option<String>,
     #[command(flatten)]
     pub(crate) stack: StackOption,
-    /// Prints JSON.
-    #[arg(long, short)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
     /// Prints assignments for a shell.
     #[arg(long)]
     pub(crate) shell: bool,
@@ -174,6 +185,8 @@ pub(crate) struct StackGraph {
     /// The colour of edges to dependents.
     #[arg(long, default_value = "#246C60")]
     pub(crate) dependency_edge_color: String,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
 }
 
 /// The arguments of `stack history`.
@@ -211,6 +224,8 @@ pub(crate) struct StackExport {
     /// A former state.
     #[arg(long)]
     pub(crate) version: Option<String>,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
 }
 
 /// The subcommands of `stack tag`.
@@ -222,6 +237,8 @@ pub(crate) enum TagCommand {
         name: String,
         #[command(flatten)]
         stack: StackOption,
+        #[command(flatten)]
+        form: OutputForm,
     },
     /// Sets a tag.
     Set {
@@ -231,6 +248,8 @@ pub(crate) enum TagCommand {
         value: String,
         #[command(flatten)]
         stack: StackOption,
+        #[command(flatten)]
+        form: OutputForm,
     },
     /// Removes a tag.
     Rm {
@@ -238,6 +257,8 @@ pub(crate) enum TagCommand {
         name: String,
         #[command(flatten)]
         stack: StackOption,
+        #[command(flatten)]
+        form: OutputForm,
     },
     /// Lists tags.
     Ls {

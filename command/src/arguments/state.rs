@@ -29,6 +29,8 @@ pub(crate) enum StateCommand {
         /// Asks nothing.
         #[arg(long, short)]
         yes: bool,
+        #[command(flatten)]
+        form: OutputForm,
     },
     /// Prints the record of a resource.
     #[command(visible_alias = "show")]
@@ -68,6 +70,8 @@ pub(crate) struct StateDelete {
     /// Asks nothing.
     #[arg(long, short)]
     pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
 }
 
 /// The arguments of commands that set a mark of all resources, or of some.
@@ -90,6 +94,8 @@ pub(crate) struct StateTaint {
     /// Asks nothing.
     #[arg(long, short)]
     pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
 }
 
 /// The arguments of `state rename`.
@@ -104,6 +110,8 @@ pub(crate) struct StateRename {
     /// Asks nothing.
     #[arg(long, short)]
     pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
 }
 
 /// The arguments of `state move`.
@@ -123,6 +131,8 @@ pub(crate) struct StateMove {
     /// Asks nothing.
     #[arg(long, short)]
     pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) form: OutputForm,
 }
 
 /// The arguments of `state get`.

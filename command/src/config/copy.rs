@@ -2,11 +2,24 @@
 
 use stackwright_project::ConfigEntry;
 
-use super::{Target, read::find, write::write_to};
-use crate::failure::{Failure, Result};
+use super::{
+    Target,
+    read::{find, print_values},
+    write::write_to,
+};
+use crate::{
+    failure::{Failure, Result},
+    printer::Printer,
+};
 
 /// Copies one value, or all, to another stack of the project. Secrets are encrypted with the key of that stack.
-pub(super) async fn copy(target: &Target<'_>, key: Option<&str>, is_path: bool, destination: &str) -> Result {
+pub(super) async fn copy(
+    target: &Target<'_>,
+    printer: Printer<'_>,
+    key: Option<&str>,
+    is_path: bool,
+    destination: &str,
+) -> Result {
     let session = target.session;
     let to = session.named(destination)?;
     if to.name == target.stack.name {
@@ -40,8 +53,10 @@ pub(super) async fn copy(target: &Target<'_>, key: Option<&str>, is_path: bool, 
             }
         }
     }
+    let paths: Vec<String> = entries.iter().map(|(path, _)| path.clone()).collect();
     let values = entries
         .into_iter()
         .filter_map(|(path, entry)| Some((path, entry.value?)));
-    write_to(target, to.name.stack(), values.collect(), Some(false)).await
+    write_to(target, to.name.stack(), values.collect(), Some(false)).await?;
+    print_values(target, printer, to.name.stack(), &paths).await
 }

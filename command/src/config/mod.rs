@@ -5,11 +5,13 @@ mod read;
 mod refresh;
 mod write;
 
+use serde::Serialize;
 use stackwright_project::Project;
 
 use crate::{
-    arguments::{ConfigArguments, ConfigCommand},
+    arguments::{ConfigArguments, ConfigCommand, OutputForm},
     failure::{Failure, Result},
+    printer::Printer,
     session::{NamedStack, Session},
 };
 
@@ -18,6 +20,16 @@ struct Target<'a> {
     session: &'a Session<'a>,
     project: Project,
     stack: NamedStack,
+}
+
+/// The document of `config rm` and `config rm-all`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Removed {
+    /// The name of the stack.
+    name: String,
+    /// How many of the values there were.
+    removed_count: usize,
 }
 
 /// Runs a subcommand of `config`.
@@ -45,20 +57,34 @@ pub(crate) async fn run(session: &Session<'_>, arguments: &ConfigArguments) -> R
         stack,
     };
     match &arguments.command {
-        None => read::list(&target, arguments.json, arguments.show_secrets).await,
+        None => read::list(&target, arguments.form.is_json(), arguments.show_secrets).await,
         Some(ConfigCommand::Get(arguments)) => read::get(&target, arguments).await,
         Some(ConfigCommand::Set(arguments)) => write::set(&target, arguments).await,
         Some(ConfigCommand::SetAll(arguments)) => write::set_all(&target, arguments).await,
-        Some(ConfigCommand::Rm { key, path, .. }) => {
-            write::remove(&target, std::slice::from_ref(key), *path).await
+        Some(ConfigCommand::Rm { key, path, flags }) => {
+            remove(&target, &flags.form, std::slice::from_ref(key), *path).await
         }
-        Some(ConfigCommand::RmAll { keys, path, .. }) => write::remove(&target, keys, *path).await,
-        Some(ConfigCommand::Cp { key, path, dest, .. }) => {
-            copy::copy(&target, key.as_deref(), *path, dest).await
+        Some(ConfigCommand::RmAll { keys, path, flags }) => remove(&target, &flags.form, keys, *path).await,
+        Some(ConfigCommand::Cp {
+            key,
+            path,
+            dest,
+            flags,
+        }) => copy::copy(&target, target.printer(&flags.form), key.as_deref(), *path, dest).await,
+        Some(ConfigCommand::Refresh { force, flags }) => {
+            refresh::refresh(&target, target.printer(&flags.form), *force).await
         }
-        Some(ConfigCommand::Refresh { force, .. }) => refresh::refresh(&target, *force).await,
         Some(ConfigCommand::Env(_)) => Ok(()),
     }
+}
+
+/// Removes values.
+async fn remove(target: &Target<'_>, form: &OutputForm, keys: &[String], is_path: bool) -> Result {
+    let removed_count = write::remove(target, keys, is_path).await?;
+    target.printer(form).document(&Removed {
+        name: target.session.shown(&target.stack.name),
+        removed_count,
+    })
 }
 
 /// Writes values, given as `KEY=VALUE`, into the settings file of a stack.
@@ -81,6 +107,11 @@ impl Target<'_> {
     /// Returns the name of the stack within the project.
     fn name(&self) -> &str {
         self.stack.name.stack()
+    }
+
+    /// Returns what prints what a subcommand has done.
+    fn printer(&self, form: &OutputForm) -> Printer<'_> {
+        Printer::new(self.session.invocation, form.is_json())
     }
 
     /// Returns the path of a value: without `--path`, a key is no path, also one with dots or brackets.

@@ -2,13 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use stackwright::ErrorKind;
+use stackwright::{
+    ErrorKind,
+    binding::ConfigEntryDocument,
+    config::{Config, ConfigKey},
+};
 use stackwright_project::{ConfigEntry, binding::document_of};
 
 use super::Target;
 use crate::{
     arguments::ConfigGet,
     failure::{Failure, Result},
+    printer::Printer,
     text,
 };
 
@@ -23,11 +28,7 @@ pub(super) async fn list(target: &Target<'_>, json: bool, show_secrets: bool) ->
         .await?;
     let invocation = target.session.invocation;
     if json {
-        let documents = entries
-            .iter()
-            .map(|(key, entry)| Ok((key.to_string(), document_of(entry)?)));
-        let documents: BTreeMap<_, _> = documents.collect::<Result<_>>()?;
-        invocation.print(text::document(&documents)?);
+        invocation.print(text::document(&documents(&entries)?)?);
         return Ok(());
     }
     let project = target.project.file().await?.name;
@@ -47,11 +48,38 @@ pub(super) async fn list(target: &Target<'_>, json: bool, show_secrets: bool) ->
     Ok(())
 }
 
+/// Returns the document of values.
+fn documents(entries: &BTreeMap<ConfigKey, ConfigEntry>) -> Result<BTreeMap<String, ConfigEntryDocument>> {
+    let documents = entries
+        .iter()
+        .map(|(key, entry)| Ok((key.to_string(), document_of(entry)?)));
+    documents.collect()
+}
+
+/// Prints the document of the values of a stack that these paths are in, as the list has them: without secrets.
+pub(super) async fn print_values(
+    target: &Target<'_>,
+    printer: Printer<'_>,
+    stack: &str,
+    paths: &[String],
+) -> Result {
+    if !printer.is_document() {
+        return Ok(());
+    }
+    let project = target.project.file().await?.name;
+    let mut entries = target.project.list_config(stack, false, None).await?;
+    entries.retain(|key, _| {
+        let mut paths = paths.iter();
+        paths.any(|path| Config::is_path_of(path, &project, key))
+    });
+    printer.document(&documents(&entries)?)
+}
+
 /// Prints one value, decrypted.
 pub(super) async fn get(target: &Target<'_>, arguments: &ConfigGet) -> Result {
     let path = target.path_of(&arguments.key, arguments.path).await?;
     let entry = find(target, &arguments.key, &path).await?;
-    target.session.invocation.print(match arguments.json {
+    target.session.invocation.print(match arguments.form.is_json() {
         true => text::document(&document_of(&entry)?)?,
         false => shown(&entry)?,
     });

@@ -6,10 +6,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use stackwright::{ErrorKind, config::ConfigValue};
 
-use super::Target;
+use super::{Target, read::print_values};
 use crate::{
     arguments::{ConfigSet, ConfigSetAll},
     failure::{Failure, Result},
+    printer::Printer,
 };
 
 const NOT_SET: &str = "could not set config: ";
@@ -29,6 +30,7 @@ struct GivenValue {
 
 /// Sets one value.
 pub(super) async fn set(target: &Target<'_>, arguments: &ConfigSet) -> Result {
+    let printer = target.printer(&arguments.flags.form);
     let marks = [("secret", arguments.secret), ("plaintext", arguments.plaintext)];
     if arguments.value_type.is_some()
         && let Some((mark, _)) = marks.iter().find(|(_, is_given)| *is_given)
@@ -40,18 +42,20 @@ pub(super) async fn set(target: &Target<'_>, arguments: &ConfigSet) -> Result {
     let path = target.path_of(&arguments.key, arguments.path).await?;
     let value = match &arguments.value {
         Some(value) => value.clone(),
-        None => read_value(target, arguments.secret, arguments.raw).await?,
+        None => read_value(target, printer, arguments.secret, arguments.raw).await?,
     };
-    if let Some(value_type) = &arguments.value_type {
-        let value = ConfigValue::from_plain_json(typed(&value, value_type)?)?;
-        return write(target, vec![(path, value)], Some(false)).await;
-    }
-    // Without a flag, the declaration of the key decides.
-    let secret = match (arguments.secret, arguments.plaintext) {
-        (false, false) => None,
-        (secret, _) => Some(secret),
+    let (value, secret) = match &arguments.value_type {
+        Some(value_type) => {
+            let value = ConfigValue::from_plain_json(typed(&value, value_type)?)?;
+            (value, Some(false))
+        }
+        // Without a flag, the declaration of the key decides.
+        None if !arguments.secret && !arguments.plaintext => (ConfigValue::plain(value), None),
+        None => (ConfigValue::plain(value), Some(arguments.secret)),
     };
-    write(target, vec![(path, ConfigValue::plain(value))], secret).await
+    let paths = [path.clone()];
+    write(target, vec![(path, value)], secret).await?;
+    print_values(target, printer, target.name(), &paths).await
 }
 
 /// Returns a value of a type.
@@ -71,9 +75,14 @@ fn typed(text: &str, value_type: &str) -> Result<Value> {
 
 /// Asks for a value, or reads the standard input. One newline at its end is not part of it, unless the value is `raw` and was not
 /// typed. A secret that is typed is not shown.
-async fn read_value(target: &Target<'_>, secret: bool, raw: bool) -> Result<String> {
+async fn read_value(target: &Target<'_>, printer: Printer<'_>, secret: bool, raw: bool) -> Result<String> {
     let session = target.session;
     let ask = match (session.ask(), &session.invocation.terminal.ask_hidden) {
+        (Some(_), _) if printer.is_document() => {
+            return Err(Failure::new(
+                "no value is asked for where a document is printed: pass it as the second argument, or through the standard input",
+            ));
+        }
         (Some(_), None) if secret => {
             return Err(Failure::new(
                 "a secret is not typed where it would be shown: pass it as the second argument, or through the standard input",
@@ -136,7 +145,10 @@ pub(super) async fn set_all(target: &Target<'_>, arguments: &ConfigSetAll) -> Re
             },
         ));
     }
-    write(target, values, Some(false)).await
+    let paths: Vec<String> = values.iter().map(|(path, _)| path.clone()).collect();
+    write(target, values, Some(false)).await?;
+    let printer = Printer::new(target.session.invocation, arguments.is_json());
+    print_values(target, printer, target.name(), &paths).await
 }
 
 /// Sets values, given as `KEY=VALUE`, in one write. The declaration of a key decides whether its value is a secret.
@@ -154,14 +166,13 @@ fn split(pair: &str) -> Result<(&str, &str)> {
         .ok_or_else(|| Failure::new("config value must be in the form [key]=[value]"))
 }
 
-/// Removes values, in one write. Absent ones are no error.
-pub(super) async fn remove(target: &Target<'_>, keys: &[String], is_path: bool) -> Result {
+/// Removes values, in one write, and returns how many there were. Absent ones are no error.
+pub(super) async fn remove(target: &Target<'_>, keys: &[String], is_path: bool) -> Result<usize> {
     let mut paths = Vec::with_capacity(keys.len());
     for key in keys {
         paths.push(target.path_of(key, is_path).await?);
     }
-    target.project.remove_config(target.name(), &paths).await?;
-    Ok(())
+    Ok(target.project.remove_config(target.name(), &paths).await?)
 }
 
 fn parsed(key: &str, given: GivenValue) -> Result<ConfigValue> {

@@ -2,13 +2,14 @@
 
 use std::{collections::BTreeMap, fs};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use stackwright::{Error, ErrorKind};
+use stackwright::{Error, ErrorKind, binding::edit_report_document};
 
 use crate::{
     arguments::StackExport,
     failure::{Failure, Result, WRONG_PASSPHRASE},
+    printer::Printer,
     session::Session,
     text,
 };
@@ -23,6 +24,13 @@ const UNREADABLE: &str = "could not deserialize deployment: ";
 /// The advice of the reference engine after a wrong passphrase.
 const CORRECT_PASSPHRASE: &str = "please set PULUMI_CONFIG_PASSPHRASE to the correct passphrase or set \
                                   PULUMI_CONFIG_PASSPHRASE_FILE to a file containing the passphrase";
+
+/// The document of `stack export` into a file. Without a file, the state is the document.
+#[derive(Serialize)]
+struct Written<'a> {
+    name: String,
+    file: &'a str,
+}
 
 /// Prints the state, or writes it into a file.
 pub(super) async fn export(session: &Session<'_>, arguments: &StackExport) -> Result {
@@ -44,21 +52,26 @@ pub(super) async fn export(session: &Session<'_>, arguments: &StackExport) -> Re
     let exported = exported.map_err(unreadable)?;
     let document = text::utf8(exported)?;
     let document = document.trim_end();
-    match &arguments.file {
-        None => session.invocation.print(document),
-        Some(file) => fs::write(session.invocation.path(file), format!("{document}\n")).map_err(|error| {
-            Failure::new(format!(
-                "could not open file: open {file}: {}",
-                text::reason(&error)
-            ))
-        })?,
-    }
-    Ok(())
+    let Some(file) = &arguments.file else {
+        session.invocation.print(document);
+        return Ok(());
+    };
+    fs::write(session.invocation.path(file), format!("{document}\n")).map_err(|error| {
+        Failure::new(format!(
+            "could not open file: open {file}: {}",
+            text::reason(&error)
+        ))
+    })?;
+    Printer::new(session.invocation, arguments.form.is_json()).document(&Written {
+        name: session.shown(&named.name),
+        file,
+    })
 }
 
 /// Replaces the state by a document.
 pub(super) async fn import(
     session: &Session<'_>,
+    printer: Printer<'_>,
     stack: Option<&str>,
     file: Option<&str>,
     force: bool,
@@ -77,15 +90,15 @@ pub(super) async fn import(
     };
     let (document, removed) = without_pending_operations(document);
     let imported = stack.import_deployment_with(&document, force, false).await;
-    let report = imported.map_err(|error| match error.kind() {
+    let mut report = imported.map_err(|error| match error.kind() {
         ErrorKind::Conflict => Failure::from(error).after("could not import deployment: "),
         _ => unreadable(error),
     })?;
-    for warning in removed.iter().chain(&report.warnings) {
+    report.warnings.splice(..0, removed);
+    for warning in &report.warnings {
         session.invocation.warn(warning);
     }
-    session.invocation.print("Import complete.");
-    Ok(())
+    printer.end_with_report("Import complete.", || edit_report_document(&report))
 }
 
 /// Removes the pending operations of a document, as the reference engine does, and returns a warning for each. A text that is no document

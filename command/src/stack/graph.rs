@@ -2,14 +2,23 @@
 
 use std::{collections::HashMap, fmt::Write as _, fs};
 
+use serde::Serialize;
 use stackwright::state::{ReferenceKind, ResourceEdge, ResourceGraph};
 
 use crate::{
     arguments::StackGraph,
     failure::{Failure, Result},
+    printer::Printer,
     session::Session,
     text,
 };
+
+/// The document of `stack graph`.
+#[derive(Serialize)]
+struct Written<'a> {
+    name: String,
+    file: &'a str,
+}
 
 /// Writes the graph of the resources into a file.
 pub(super) async fn graph(session: &Session<'_>, arguments: &StackGraph) -> Result {
@@ -22,7 +31,10 @@ pub(super) async fn graph(session: &Session<'_>, arguments: &StackGraph) -> Resu
     session
         .invocation
         .note(format!("Wrote stack dependency graph to `{file}`"));
-    Ok(())
+    Printer::new(session.invocation, arguments.form.is_json()).document(&Written {
+        name: session.shown(&named.name),
+        file,
+    })
 }
 
 /// The numbers of nodes, in the order in which they are mentioned first.

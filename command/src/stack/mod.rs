@@ -15,6 +15,7 @@ mod tag;
 use crate::{
     arguments::{StackArguments, StackCommand},
     failure::Result,
+    printer::Printer,
     session::Session,
 };
 
@@ -34,9 +35,11 @@ pub(crate) async fn run(session: &Session<'_>, arguments: &StackArguments) -> Re
             stack,
             create,
             secrets_provider,
+            form,
         } => {
             let name = name.as_deref().or(stack.stack.as_deref());
-            select::select(session, name, *create, secrets_provider.as_deref()).await
+            let printer = Printer::new(session.invocation, form.is_json());
+            select::select(session, printer, name, *create, secrets_provider.as_deref()).await
         }
         StackCommand::Ls { form, all, project } => {
             list::list(session, form.is_json(), *all, project.as_deref()).await
@@ -45,18 +48,30 @@ pub(crate) async fn run(session: &Session<'_>, arguments: &StackArguments) -> Re
         StackCommand::Output(arguments) => output::output(session, arguments).await,
         StackCommand::History(arguments) => history::history(session, arguments).await,
         StackCommand::Export(arguments) => exchange::export(session, arguments).await,
-        StackCommand::Import { stack, file, force } => {
-            exchange::import(session, stack.stack.as_deref(), file.as_deref(), *force).await
+        StackCommand::Import {
+            stack,
+            file,
+            force,
+            form,
+        } => {
+            let printer = Printer::new(session.invocation, form.is_json());
+            exchange::import(session, printer, stack.stack.as_deref(), file.as_deref(), *force).await
         }
-        StackCommand::Rename { name, stack } => rename::rename(session, stack.stack.as_deref(), name).await,
-        StackCommand::Unselect => {
-            session.select(None)?;
-            session.invocation.print("Stack was unselected");
-            Ok(())
+        StackCommand::Rename { name, stack, form } => {
+            let printer = Printer::new(session.invocation, form.is_json());
+            rename::rename(session, printer, stack.stack.as_deref(), name).await
+        }
+        StackCommand::Unselect(form) => {
+            select::unselect(session, Printer::new(session.invocation, form.is_json()))
         }
         StackCommand::Graph(arguments) => graph::graph(session, arguments).await,
-        StackCommand::ChangeSecretsProvider { provider, stack } => {
-            secrets::change(session, stack.stack.as_deref(), provider).await
+        StackCommand::ChangeSecretsProvider {
+            provider,
+            stack,
+            form,
+        } => {
+            let printer = Printer::new(session.invocation, form.is_json());
+            secrets::change(session, printer, stack.stack.as_deref(), provider).await
         }
         StackCommand::Tag { command } => tag::run(session, command).await,
     }

@@ -12,7 +12,8 @@ use crate::{
 
 /// Prints the outputs, or one of them.
 pub(super) async fn output(session: &Session<'_>, arguments: &StackOutput) -> Result {
-    if arguments.json && arguments.shell {
+    let is_json = arguments.form.is_json();
+    if is_json && arguments.shell {
         return Err(Failure::new("only one of --json and --shell may be set"));
     }
     let named = session.stack_or_selected(arguments.stack.stack.as_deref())?;
@@ -23,7 +24,7 @@ pub(super) async fn output(session: &Session<'_>, arguments: &StackOutput) -> Re
     let Some(name) = &arguments.name else {
         return match arguments.shell {
             true => assign(session, &outputs),
-            false => print_all(session, &outputs, arguments.json),
+            false => print_all(session, &outputs, is_json),
         };
     };
     let Some(value) = outputs.get(name) else {
@@ -34,7 +35,7 @@ pub(super) async fn output(session: &Session<'_>, arguments: &StackOutput) -> Re
     if arguments.shell {
         return assign(session, &Map::from_iter([(name.clone(), value.clone())]));
     }
-    session.invocation.print(match arguments.json {
+    session.invocation.print(match is_json {
         true => text::document(value)?,
         false => shown(value)?,
     });

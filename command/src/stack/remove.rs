@@ -2,13 +2,22 @@
 
 use std::fs;
 
+use serde::Serialize;
 use stackwright::{ErrorKind, Stack};
 
 use crate::{
     arguments::StackRemove,
     failure::{Failure, Result},
+    printer::Printer,
     session::{NamedStack, Session},
 };
+
+/// The document of `stack rm`.
+#[derive(Serialize)]
+struct Removed {
+    name: String,
+    removed: bool,
+}
 
 /// Removes a stack, and its settings file.
 pub(super) async fn remove(session: &Session<'_>, arguments: &StackRemove) -> Result {
@@ -19,16 +28,14 @@ pub(super) async fn remove(session: &Session<'_>, arguments: &StackRemove) -> Re
     }
     let given = arguments.name.as_deref().or(arguments.stack.stack.as_deref());
     let named = session.stack_or_selected(given)?;
-    if !session.invocation.is_confirmed(arguments.yes) && session.ask().is_none() {
-        return Err(Failure::new("non-interactive mode requires --yes flag"));
+    let printer = Printer::new(session.invocation, arguments.form.is_json());
+    if !session.invocation.is_confirmed(arguments.yes) && printer.ask().is_none() {
+        return Err(Failure::needs_yes());
     }
     let stack = session.stack(&named).await?;
     let name = named.name.stack();
     let consequence = format!("This removes the stack '{name}' for good.");
-    let confirmed = session
-        .invocation
-        .confirm_by_name(arguments.yes, &consequence, name);
-    confirmed.await?;
+    printer.confirm_by_name(arguments.yes, &consequence, name).await?;
     forget(
         session,
         &stack,
@@ -37,10 +44,11 @@ pub(super) async fn remove(session: &Session<'_>, arguments: &StackRemove) -> Re
         arguments.preserve_config,
     )
     .await?;
-    session
-        .invocation
-        .print(format!("Stack '{}' has been removed!", named.shown));
-    Ok(())
+    let document = Removed {
+        name: session.shown(&named.name),
+        removed: true,
+    };
+    printer.end(format!("Stack '{}' has been removed!", named.shown), &document)
 }
 
 /// Removes a stack with its settings file, and its selection.

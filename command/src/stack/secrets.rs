@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use stackwright::secrets::kind::PASSPHRASE;
+use stackwright::{binding::edit_report_document, secrets::kind::PASSPHRASE};
 
 use super::select::check_provider;
 use crate::{
     failure::{Failure, Result},
+    printer::Printer,
     session::Session,
 };
 
@@ -15,7 +16,12 @@ const NEW: &str = "Enter your new passphrase to protect config/secrets: ";
 const AGAIN: &str = "Re-enter your passphrase to confirm: ";
 
 /// Encrypts the secrets of the state and of the settings file with another key.
-pub(super) async fn change(session: &Session<'_>, stack: Option<&str>, provider: &str) -> Result {
+pub(super) async fn change(
+    session: &Session<'_>,
+    printer: Printer<'_>,
+    stack: Option<&str>,
+    provider: &str,
+) -> Result {
     let named = session.stack_or_selected(stack)?;
     let key_service = check_provider(session, provider)?;
     let stack = session.named_stack(&named).await?;
@@ -31,9 +37,7 @@ pub(super) async fn change(session: &Session<'_>, stack: Option<&str>, provider:
         PASSPHRASE => Some(new_passphrase(session).await?),
         _ => None,
     };
-    session
-        .invocation
-        .print("Migrating old configuration and state to new secrets provider");
+    printer.prose("Migrating old configuration and state to new secrets provider");
     let report = match passphrase {
         Some(passphrase) => stack.change_passphrase(&passphrase, false).await?,
         None => {
@@ -44,7 +48,7 @@ pub(super) async fn change(session: &Session<'_>, stack: Option<&str>, provider:
     for warning in &report.warnings {
         session.invocation.warn(warning);
     }
-    Ok(())
+    printer.report(|| edit_report_document(&report))
 }
 
 /// Asks twice for a passphrase, or reads the first line of the standard input.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use stackwright::{
     ErrorKind, StackSettings,
     secrets::{
@@ -14,9 +15,27 @@ use stackwright_project::Project;
 use crate::{
     arguments::StackInit,
     failure::{Failure, Result},
+    printer::Printer,
     secrets::PreparedSecrets,
     session::{NamedStack, Session},
 };
+
+/// The document of `stack init` and `stack select`.
+#[derive(Serialize)]
+struct Entered {
+    name: String,
+    created: bool,
+    selected: bool,
+}
+
+/// The document of `stack unselect`.
+#[derive(Serialize)]
+struct Left {
+    /// The stack that was selected; left out where none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    selected: bool,
+}
 
 /// Creates a stack, and selects it.
 pub(super) async fn init(session: &Session<'_>, arguments: &StackInit) -> Result {
@@ -28,9 +47,10 @@ pub(super) async fn init(session: &Session<'_>, arguments: &StackInit) -> Result
         }
         (name, stack) => name.as_deref().or(stack.as_deref()),
     };
+    let printer = Printer::new(session.invocation, arguments.form.is_json());
     let name = match name {
         Some(name) => name.to_owned(),
-        None => asked(session, "Name of the new stack:")
+        None => asked(session, printer, "Name of the new stack:")
             .await?
             .ok_or_else(|| Failure::new("missing stack name"))?,
     };
@@ -39,31 +59,62 @@ pub(super) async fn init(session: &Session<'_>, arguments: &StackInit) -> Result
     if !arguments.no_select {
         session.select(Some(&stack))?;
     }
-    Ok(())
+    printer.document(&Entered {
+        name: session.shown(&stack.name),
+        created: true,
+        selected: !arguments.no_select,
+    })
 }
 
 /// Selects a stack that exists, or creates it where that is asked for.
 pub(super) async fn select(
     session: &Session<'_>,
+    printer: Printer<'_>,
     name: Option<&str>,
     creates: bool,
     secrets_provider: Option<&str>,
 ) -> Result {
     let name = match name {
         Some(name) => name.to_owned(),
-        None => chosen(session).await?.ok_or_else(Failure::unnamed_stack)?,
+        None => chosen(session, printer)
+            .await?
+            .ok_or_else(Failure::unnamed_stack)?,
     };
     let stack = session.named(&name)?;
-    match session.stack(&stack).await {
-        Err(failure) if creates && failure.is_no_stack() => create(session, &stack, secrets_provider).await?,
-        opened => drop(opened?),
-    }
-    session.select(Some(&stack))
+    let created = match session.stack(&stack).await {
+        Err(failure) if creates && failure.is_no_stack() => {
+            create(session, &stack, secrets_provider).await?;
+            true
+        }
+        opened => {
+            drop(opened?);
+            false
+        }
+    };
+    session.select(Some(&stack))?;
+    printer.document(&Entered {
+        name: session.shown(&stack.name),
+        created,
+        // A selection is kept for a project.
+        selected: session.found().is_some(),
+    })
+}
+
+/// Forgets the selected stack.
+pub(super) fn unselect(session: &Session<'_>, printer: Printer<'_>) -> Result {
+    // A name that this engine refuses is forgotten, too.
+    let former = session.kept_selection().ok().flatten();
+    session.select(None)?;
+    let document = Left {
+        name: former.map(|former| former.shown),
+        selected: false,
+    };
+    printer.end("Stack was unselected", &document)
 }
 
 /// Asks the user of a terminal for a name; `None` without one, and for no answer.
-async fn asked(session: &Session<'_>, question: &str) -> Result<Option<String>> {
-    let Some(ask) = session.ask() else {
+async fn asked(session: &Session<'_>, printer: Printer<'_>, question: &str) -> Result<Option<String>> {
+    let Some(ask) = printer.ask() else {
         return Ok(None);
     };
     let answer = session.invocation.answer(ask, &format!("{question} ")).await?;
@@ -72,8 +123,8 @@ async fn asked(session: &Session<'_>, question: &str) -> Result<Option<String>> 
 }
 
 /// The same for one of the stacks of the project, which are listed first.
-async fn chosen(session: &Session<'_>) -> Result<Option<String>> {
-    if session.ask().is_none() {
+async fn chosen(session: &Session<'_>, printer: Printer<'_>) -> Result<Option<String>> {
+    if printer.ask().is_none() {
         return Ok(None);
     }
     let project = session.project()?.file().await?.name;
@@ -81,7 +132,7 @@ async fn chosen(session: &Session<'_>) -> Result<Option<String>> {
     for stack in &stacks {
         session.invocation.print(format!("  {}", stack.name.stack()));
     }
-    asked(session, "Name of the stack:").await
+    asked(session, printer, "Name of the stack:").await
 }
 
 async fn create(session: &Session<'_>, stack: &NamedStack, secrets_provider: Option<&str>) -> Result {

@@ -5,13 +5,14 @@ use stackwright::Stack;
 use super::NO_URN;
 use crate::{
     failure::{Failure, Result},
+    printer::Printer,
     records::Deployment,
     session::Session,
 };
 
 /// Refuses a command line without a URN where no user can be asked for one.
-pub(super) fn require_terminal(session: &Session<'_>) -> Result {
-    match session.ask() {
+pub(super) fn require_terminal(printer: Printer<'_>) -> Result {
+    match printer.ask() {
         Some(_) => Ok(()),
         None => Err(Failure::new(NO_URN)),
     }
@@ -19,8 +20,13 @@ pub(super) fn require_terminal(session: &Session<'_>) -> Result {
 
 /// Lists the resources of a stack with numbers, and asks for the number of one, or for its URN. Copies that are pending deletion are left
 /// out.
-pub(super) async fn chosen(session: &Session<'_>, stack: &Stack, question: &str) -> Result<String> {
-    let ask = session.ask().ok_or_else(|| Failure::new(NO_URN))?;
+pub(super) async fn chosen(
+    session: &Session<'_>,
+    printer: Printer<'_>,
+    stack: &Stack,
+    question: &str,
+) -> Result<String> {
+    let ask = printer.ask().ok_or_else(|| Failure::new(NO_URN))?;
     let records = Deployment::read(session, stack, false).await?.resources;
     let urns: Vec<String> = records
         .into_iter()

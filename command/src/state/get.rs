@@ -7,6 +7,7 @@ use super::{choice, explained, opened};
 use crate::{
     arguments::StateGet,
     failure::{Failure, Result},
+    printer::Printer,
     records::{Deployment, Record, shown},
     session::Session,
     text,
@@ -28,13 +29,14 @@ struct Document<'a> {
 
 /// Prints the record of a resource: the live one, or else a copy that is pending deletion.
 pub(super) async fn get(session: &Session<'_>, arguments: &StateGet) -> Result {
+    let printer = Printer::new(session.invocation, arguments.form.is_json());
     if arguments.urn.is_none() {
-        choice::require_terminal(session)?;
+        choice::require_terminal(printer)?;
     }
     let stack = opened(session, arguments.stack.stack.as_deref()).await?;
     let urn = match &arguments.urn {
         Some(urn) => urn.clone(),
-        None => choice::chosen(session, &stack, "The resource:").await?,
+        None => choice::chosen(session, printer, &stack, "The resource:").await?,
     };
     let records = Deployment::read(session, &stack, arguments.show_secrets)
         .await?

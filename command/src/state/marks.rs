@@ -6,6 +6,7 @@ use super::{QUESTION, apply, choice, confirm, opened, parsed};
 use crate::{
     arguments::{StateMarks, StateTaint},
     failure::Result,
+    printer::Printer,
     session::Session,
 };
 
@@ -63,6 +64,7 @@ pub(super) async fn untaint(session: &Session<'_>, arguments: &StateMarks) -> Re
 }
 
 async fn set(session: &Session<'_>, arguments: &StateTaint, all: bool, mark: Mark) -> Result {
+    let printer = Printer::new(session.invocation, arguments.form.is_json());
     let selection = match all {
         true => Selection {
             urns: Vec::new(),
@@ -70,7 +72,7 @@ async fn set(session: &Session<'_>, arguments: &StateTaint, all: bool, mark: Mar
         },
         false => {
             if arguments.urns.is_empty() {
-                choice::require_terminal(session)?;
+                choice::require_terminal(printer)?;
             }
             Selection::of(parsed(&arguments.urns)?)
         }
@@ -84,16 +86,17 @@ async fn set(session: &Session<'_>, arguments: &StateTaint, all: bool, mark: Mar
     let selection = match !all && arguments.urns.is_empty() {
         true => {
             let question = format!("The resource that is {}:", mark.done);
-            Selection::of(parsed(&[choice::chosen(session, &stack, &question).await?])?)
+            Selection::of(parsed(&[
+                choice::chosen(session, printer, &stack, &question).await?
+            ])?)
         }
         false => selection,
     };
     let count = selection.urns.len();
-    confirm(session, arguments.yes, mark.question).await?;
-    apply(session, &stack, &(mark.edit)(selection)).await?;
-    session.invocation.print(match all {
+    confirm(printer, arguments.yes, mark.question).await?;
+    let line = match all {
         true => format!("All resources {}", mark.done),
         false => format!("{count} resources {}", mark.done),
-    });
-    Ok(())
+    };
+    apply(session, printer, &stack, &(mark.edit)(selection), &line).await
 }

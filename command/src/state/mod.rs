@@ -8,6 +8,7 @@ mod repair;
 
 use stackwright::{
     Error, ErrorKind, Stack,
+    binding::edit_report_document,
     state::edit::{Delete, EditReport, Rename, StateEdit},
     urn::Urn,
 };
@@ -15,6 +16,7 @@ use stackwright::{
 use crate::{
     arguments::{StateCommand, StateDelete, StateRename},
     failure::{Failure, Result},
+    printer::Printer,
     session::Session,
 };
 
@@ -38,7 +40,10 @@ pub(crate) async fn run(session: &Session<'_>, command: &StateCommand) -> Result
         StateCommand::Untaint(arguments) => marks::untaint(session, arguments).await,
         StateCommand::Rename(arguments) => rename(session, arguments).await,
         StateCommand::Move(arguments) => relocation::relocate(session, arguments).await,
-        StateCommand::Repair { stack, yes } => repair::repair(session, stack, *yes).await,
+        StateCommand::Repair { stack, yes, form } => {
+            let printer = Printer::new(session.invocation, form.is_json());
+            repair::repair(session, printer, stack, *yes).await
+        }
         StateCommand::Get(arguments) => get::get(session, arguments).await,
         StateCommand::Edit { .. } => Err(Failure::new(
             "`state edit` is not supported: write the state into a file with `stack export --file`, edit that, and use \
@@ -60,14 +65,18 @@ async fn delete(session: &Session<'_>, arguments: &StateDelete) -> Result {
             "cannot specify a resource URN when deleting all resources",
         ));
     }
+    let printer = Printer::new(session.invocation, arguments.form.is_json());
     let asks = !arguments.all && arguments.urns.is_empty();
     if asks {
-        choice::require_terminal(session)?;
+        choice::require_terminal(printer)?;
     }
     let urns = parsed(&arguments.urns)?;
     let stack = opened(session, arguments.stack.stack.as_deref()).await?;
     let urns = match asks {
-        true => parsed(&[choice::chosen(session, &stack, "The resource whose record is deleted:").await?])?,
+        true => {
+            let question = "The resource whose record is deleted:";
+            parsed(&[choice::chosen(session, printer, &stack, question).await?])?
+        }
         false => urns,
     };
     let count = urns.len();
@@ -78,21 +87,21 @@ async fn delete(session: &Session<'_>, arguments: &StateDelete) -> Result {
         dependents: arguments.target_dependents,
         force: arguments.force,
     });
-    confirm(session, arguments.yes, QUESTION).await?;
-    apply(session, &stack, &edit).await?;
-    session.invocation.print(match (arguments.all, count) {
+    confirm(printer, arguments.yes, QUESTION).await?;
+    let line = match (arguments.all, count) {
         (true, _) => "Resources deleted".to_owned(),
         (false, 1) => "Resource deleted".to_owned(),
         (false, count) => format!("{count} resources deleted"),
-    });
-    Ok(())
+    };
+    apply(session, printer, &stack, &edit, &line).await
 }
 
 /// Gives a resource another name.
 async fn rename(session: &Session<'_>, arguments: &StateRename) -> Result {
     let missing =
         || Failure::new("Must supply <resource URN> and <new name> unless pulumi is run interactively");
-    if session.ask().is_none() && (arguments.urn.is_none() || arguments.name.is_none()) {
+    let printer = Printer::new(session.invocation, arguments.form.is_json());
+    if printer.ask().is_none() && (arguments.urn.is_none() || arguments.name.is_none()) {
         return Err(missing());
     }
     let parse = |urn: &str| Urn::parse(urn).map_err(|_| Failure::new("The provided input URN is not valid"));
@@ -100,21 +109,22 @@ async fn rename(session: &Session<'_>, arguments: &StateRename) -> Result {
     let stack = opened(session, arguments.stack.stack.as_deref()).await?;
     let urn = match urn {
         Some(urn) => urn,
-        None => parse(&choice::chosen(session, &stack, "The resource that is renamed:").await?)?,
+        None => {
+            let question = "The resource that is renamed:";
+            parse(&choice::chosen(session, printer, &stack, question).await?)?
+        }
     };
     let name = match &arguments.name {
         Some(name) => name.clone(),
         None => {
-            let ask = session.ask().ok_or_else(missing)?;
+            let ask = printer.ask().ok_or_else(missing)?;
             let answer = session.invocation.answer(ask, "The new name: ").await?;
             answer.unwrap_or_default().trim().to_owned()
         }
     };
-    confirm(session, arguments.yes, QUESTION).await?;
+    confirm(printer, arguments.yes, QUESTION).await?;
     let edit = StateEdit::Rename(Rename::to_name(urn, &name));
-    apply(session, &stack, &edit).await?;
-    session.invocation.print("Resource renamed");
-    Ok(())
+    apply(session, printer, &stack, &edit, "Resource renamed").await
 }
 
 /// Opens the named stack, or the selected one.
@@ -124,18 +134,24 @@ async fn opened(session: &Session<'_>, given: Option<&str>) -> Result<Stack> {
 }
 
 /// Asks the user of a terminal before an edit.
-async fn confirm(session: &Session<'_>, yes: bool, question: &str) -> Result {
-    match session.invocation.confirm(yes, question).await? {
+async fn confirm(printer: Printer<'_>, yes: bool, question: &str) -> Result {
+    match printer.confirm(yes, question).await? {
         true => Ok(()),
         false => Err(Failure::declined()),
     }
 }
 
-/// Makes an edit, and writes its warnings.
-async fn apply(session: &Session<'_>, stack: &Stack, edit: &StateEdit) -> Result<EditReport> {
+/// Makes an edit, writes its warnings, and then the line, or the report in its place.
+async fn apply(
+    session: &Session<'_>,
+    printer: Printer<'_>,
+    stack: &Stack,
+    edit: &StateEdit,
+    line: &str,
+) -> Result {
     let report = stack.edit(edit, false).await.map_err(explained)?;
     warn(session, &report);
-    Ok(report)
+    printer.end_with_report(line, || edit_report_document(&report))
 }
 
 fn warn(session: &Session<'_>, report: &EditReport) {

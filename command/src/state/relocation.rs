@@ -1,14 +1,16 @@
 //! `state move`.
 
 use stackwright::{
+    binding::move_report_document,
     state::edit::{EditKind, Move, MoveReport, RemovedReference},
     urn::Urn,
 };
 
-use super::{explained, parsed, repair::NEEDS_YES};
+use super::{explained, parsed};
 use crate::{
     arguments::StateMove,
     failure::{Failure, Result},
+    printer::Printer,
     session::Session,
 };
 
@@ -25,6 +27,7 @@ struct Names {
 /// Moves resources to another stack, after a report of what that changes.
 pub(super) async fn relocate(session: &Session<'_>, arguments: &StateMove) -> Result {
     let invocation = session.invocation;
+    let printer = Printer::new(invocation, arguments.form.is_json());
     if arguments.source.is_none() && arguments.dest.is_none() {
         return Err(Failure::new(
             "at least one of --source or --dest must be provided",
@@ -42,7 +45,7 @@ pub(super) async fn relocate(session: &Session<'_>, arguments: &StateMove) -> Re
     urns.retain(|urn| {
         let is_known = known.iter().any(|record| record.urn == *urn);
         if !is_known {
-            invocation.print(format!("warning: Resource {urn} not found in source stack"));
+            printer.warning(format!("Resource {urn} not found in source stack"));
         }
         is_known
     });
@@ -58,10 +61,10 @@ pub(super) async fn relocate(session: &Session<'_>, arguments: &StateMove) -> Re
         include_parents: arguments.include_parents,
     };
     let planned = source.move_resources(&destination, &edit, true).await;
-    invocation.write(&report(&planned.map_err(explained)?, &names));
+    printer.lines(&report(&planned.map_err(explained)?, &names));
     if !invocation.is_confirmed(arguments.yes) {
-        if invocation.terminal.ask.is_none() {
-            return Err(Failure::new(NEEDS_YES));
+        if printer.ask().is_none() {
+            return Err(Failure::needs_yes());
         }
         if !invocation
             .confirm(false, "Do you want to perform this move?")
@@ -75,11 +78,11 @@ pub(super) async fn relocate(session: &Session<'_>, arguments: &StateMove) -> Re
     let moved = moved.map_err(explained)?;
     super::warn(session, &moved.source);
     super::warn(session, &moved.destination);
-    invocation.print(format!(
+    let line = format!(
         "Successfully moved resources from {} to {}",
         names.source, names.destination
-    ));
-    Ok(())
+    );
+    printer.end_with_report(line, || move_report_document(&moved))
 }
 
 /// Returns what a move changes.

@@ -2,6 +2,7 @@
 
 use stackwright::{
     Error, ErrorKind,
+    binding::edit_report_document,
     state::edit::{EditKind, EditReport, EditedRecord, RemovedReference, StateEdit},
 };
 
@@ -9,27 +10,36 @@ use super::opened;
 use crate::{
     arguments::StackOption,
     failure::{Failure, Result},
+    printer::Printer,
     session::Session,
 };
 
 /// What the core's error of a state that cannot be repaired begins with.
 const BEYOND_REPAIR: &str = "the state cannot be repaired: ";
-/// The error of a question that cannot be asked.
-pub(super) const NEEDS_YES: &str = "non-interactive mode requires --yes flag";
 
 /// Repairs the state, after a report of what that changes.
-pub(super) async fn repair(session: &Session<'_>, stack: &StackOption, yes: bool) -> Result {
+pub(super) async fn repair(
+    session: &Session<'_>,
+    printer: Printer<'_>,
+    stack: &StackOption,
+    yes: bool,
+) -> Result {
     let invocation = session.invocation;
     let stack = opened(session, stack.stack.as_deref()).await?;
     let planned = stack.edit(&StateEdit::Repair, true).await.map_err(failed)?;
     if planned.is_empty() {
-        invocation.print("The snapshot is already valid; skipping repair");
-        return Ok(());
+        // A repair that writes nothing has this report, too.
+        let report = EditReport {
+            dry_run: false,
+            ..planned
+        };
+        let line = "The snapshot is already valid; skipping repair";
+        return printer.end_with_report(line, || edit_report_document(&report));
     }
     if !invocation.is_confirmed(yes) {
-        invocation.write(&report(&planned));
-        if invocation.terminal.ask.is_none() {
-            return Err(Failure::new(NEEDS_YES));
+        printer.lines(&report(&planned));
+        if printer.ask().is_none() {
+            return Err(Failure::needs_yes());
         }
         let question = "This command will edit your stack's state directly. Confirm?";
         if !invocation.confirm(false, question).await? {
@@ -39,8 +49,7 @@ pub(super) async fn repair(session: &Session<'_>, stack: &StackOption, yes: bool
     }
     let repaired = stack.edit(&StateEdit::Repair, false).await.map_err(failed)?;
     super::warn(session, &repaired);
-    invocation.print("State repaired successfully");
-    Ok(())
+    printer.end_with_report("State repaired successfully", || edit_report_document(&repaired))
 }
 
 /// Returns what a repair changes.
