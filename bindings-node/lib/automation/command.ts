@@ -95,7 +95,7 @@ export class Command extends Base {
         signal?: AbortSignal,
         input?: string,
     ): Promise<object> {
-        const environment = { ...definedOf(process.env), ...textsOf(additionalEnv), PULUMI_AUTOMATION_API: "true" };
+        const environment = { ...copyOf(process.env), ...textsOf(additionalEnv), PULUMI_AUTOMATION_API: "true" };
         const onEvent = eventListener();
         const written = { stdout: "", stderr: "" };
         let thrown: { error: unknown } | undefined;
@@ -180,9 +180,16 @@ export function defaultCommand(): Command {
     return shared;
 }
 
-function definedOf(environment: NodeJS.ProcessEnv): { [name: string]: string } {
-    const entries = Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined);
-    return Object.fromEntries(entries);
+/** Returns a copy of the environment. Names and values are read apart, which takes a fraction of the time that entries take. */
+function copyOf(environment: NodeJS.ProcessEnv): { [name: string]: string } {
+    const variables: { [name: string]: string } = {};
+    for (const name of Reflect.ownKeys(environment)) {
+        const value = typeof name === "string" ? environment[name] : undefined;
+        if (value !== undefined) {
+            variables[name as string] = String(value);
+        }
+    }
+    return variables;
 }
 
 /** Returns the variables as a child process would get them: other values as texts, without halves of characters. */

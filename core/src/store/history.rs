@@ -305,9 +305,92 @@ fn parts<'a>(name: &StackName, key: &'a str) -> Option<(i128, &'a str)> {
 mod tests {
     use super::*;
     use crate::{
-        runtime::{Runtime, Timestamp},
-        store::{Condition, MemoryStore},
+        runtime::Runtime,
+        store::{
+            Condition, Md5Digest, MemoryStore, Object, Version,
+            layer::{Layer, Layered},
+        },
     };
+
+    /// A store whose stack another host has taken over: it refuses all that this one writes.
+    struct TakenOver(MemoryStore);
+
+    impl TakenOver {
+        fn refuse<T>() -> Result<T> {
+            Err(Error::new(
+                ErrorKind::Conflict,
+                "another host has taken the stack over",
+            ))
+        }
+    }
+
+    #[async_trait::async_trait]
+    impl Layer for TakenOver {
+        fn inner(&self) -> &dyn Store {
+            &self.0
+        }
+
+        async fn get_with_digest(&self, key: &str) -> Result<Option<(Object, Option<Md5Digest>)>> {
+            self.0.get_with_digest(key).await
+        }
+
+        async fn put(&self, _: &str, _: Bytes, _: Condition) -> Result<Version> {
+            Self::refuse()
+        }
+
+        async fn put_keeping(&self, _: &str, _: Bytes, _: Condition, _: &str) -> Result<Version> {
+            Self::refuse()
+        }
+
+        async fn append(&self, _: &str, _: Bytes, _: Condition) -> Result<Version> {
+            Self::refuse()
+        }
+
+        async fn copy(&self, _: &str, _: &str) -> Result<()> {
+            Self::refuse()
+        }
+    }
+
+    fn entry() -> HistoryEntry {
+        HistoryEntry {
+            kind: "update".to_owned(),
+            start_time: 0,
+            message: String::new(),
+            environment: BTreeMap::new(),
+            config: no_config(),
+            version: 0,
+            result: "succeeded".to_owned(),
+            end_time: 0,
+            resource_changes: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_host_that_has_lost_its_lease_tries_to_write_a_record_once() {
+        let runtime = Runtime::system(tokio::runtime::Handle::current());
+        let store: Arc<dyn Store> = Arc::new(Layered(TakenOver(MemoryStore::new(runtime))));
+        let name = StackName::new("shop", "dev").unwrap();
+        let content = Bytes::from_static(b"{}");
+        for checkpoint in [CheckpointCopy::None, CheckpointCopy::Content(&content)] {
+            let refused = write(&store, &name, checkpoint, &entry(), Timestamp::UNIX_EPOCH).await;
+            assert_eq!(refused.unwrap_err().kind(), ErrorKind::Conflict);
+        }
+    }
+
+    #[tokio::test]
+    async fn records_of_one_nanosecond_stand_beside_each_other() {
+        let runtime = Runtime::system(tokio::runtime::Handle::current());
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(runtime));
+        let name = StackName::new("shop", "dev").unwrap();
+        for _ in 0..2 {
+            let none = CheckpointCopy::None;
+            write(&store, &name, none, &entry(), Timestamp::UNIX_EPOCH)
+                .await
+                .unwrap();
+        }
+        let page = HistoryPage::default();
+        assert_eq!(read(&store, &name, page).await.unwrap().len(), 2);
+    }
 
     #[tokio::test]
     async fn a_time_is_that_of_the_last_operation_that_had_ended() {
