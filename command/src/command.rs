@@ -8,7 +8,9 @@ use tokio::runtime::Handle;
 
 use crate::{
     about, account,
-    arguments::{Arguments, CancelArguments, GivenFlag, InstallArguments, OutputForm, Refusal, Verb},
+    arguments::{
+        Arguments, CancelArguments, GivenFlag, InstallArguments, OutputForm, Parsers, Refusal, Verb,
+    },
     completion, config, dependencies, doctor, downloads,
     failure::{Failure, Result},
     invocation::Invocation,
@@ -45,7 +47,7 @@ impl Command {
             plugins,
             passphrases: Arc::default(),
             running: Arc::default(),
-            parsers: Arc::default(),
+            parsers: Parsers::shared(),
         }))
     }
 
@@ -58,7 +60,7 @@ impl Command {
             plugins: PluginSettings::default(),
             passphrases: Arc::default(),
             running: Arc::default(),
-            parsers: Arc::default(),
+            parsers: Parsers::shared(),
         }))
     }
 

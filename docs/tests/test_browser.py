@@ -62,7 +62,7 @@ def browser() -> Iterator[Any]:
 
 def _pages() -> list[str]:
     found = [path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html")]
-    return sorted(name for name in found if not name.startswith(PARTS)) + ["reference/node/index.html"]
+    return sorted(name for name in found if not name.startswith(PARTS)) + ["reference/node/index.html", "reference/rust/stackwright/index.html"]
 
 
 WIDTHS = (1280, 400)

@@ -79,6 +79,12 @@ async def flat(ctx: sw.Context) -> None:
         before = ctx.resource(THING, f"thing-{number}", {"number": number}, depends_on=depends_on)
 
 
+async def dense(ctx: sw.Context) -> None:
+    made: list[Any] = []
+    for number in range(LARGE):
+        made.append(ctx.resource(THING, f"thing-{number}", {"number": number}, depends_on=made[-20:]))
+
+
 def _draw(folder: Path) -> None:
     with sync.Engine(store=f"file://{folder}/state", passphrase="correct horse", providers={"shop": Things()}) as engine:
         engine.stack("shop/dev", shop(False)).up()
@@ -94,6 +100,7 @@ def _draw(folder: Path) -> None:
         (folder / "failed.html").write_text(failed.value.result.to_html())
         (folder / "large.html").write_text(engine.stack("shop/many", large).preview().to_html())
         (folder / "flat.html").write_text(engine.stack("shop/flat", flat).preview().to_html())
+        (folder / "dense.html").write_text(engine.stack("shop/dense", dense).preview().to_html())
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +213,7 @@ def test_the_list_is_used_with_keys_and_read_aloud(page: Any, pages: Path) -> No
     assert {"unchanged", "update", "create", "delete", "replace"} == set(signs)
 
 
-def test_a_click_and_a_double_click_on_the_graph_select_and_fold(page: Any, pages: Path) -> None:
+def test_a_click_on_the_graph_selects_a_resource(page: Any, pages: Path) -> None:
     page.goto(f"file://{pages}/small.html")
     before = page.inner_text("#status")
     box = page.locator("#graph").bounding_box()
@@ -219,6 +226,18 @@ def test_a_click_and_a_double_click_on_the_graph_select_and_fold(page: Any, page
     page.keyboard.press("Escape")
     page.fill("#search", "")
     status(page, f"^{re.escape(before)}$")
+
+
+def test_a_double_click_on_the_graph_unfolds_a_component(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/large.html")
+    status(page, f", {LARGE // 40} drawn")
+    page.fill("#search", "network-7")
+    status(page, r"^1 of ")
+    box = page.locator("#graph").bounding_box()
+    assert box is not None
+    page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.fill("#search", "")
+    status(page, f", {LARGE // 40 + 39} drawn")
 
 
 def test_a_search_opens_the_folded_components_of_its_hits(page: Any, pages: Path) -> None:
@@ -251,12 +270,25 @@ def test_a_failed_operation_and_changed_outputs_are_shown(page: Any, pages: Path
     assert page.locator("#details").is_hidden()
 
 
-def test_a_large_picture_without_components_is_drawn_quickly(page: Any, pages: Path) -> None:
-    page.goto(f"file://{pages}/flat.html")
+@pytest.mark.parametrize("name", ["flat", "dense"])
+def test_a_large_picture_without_components_is_drawn_quickly(page: Any, pages: Path, name: str) -> None:
+    page.goto(f"file://{pages}/{name}.html")
     took = page.evaluate("performance.now()")
     assert f"{LARGE} of {LARGE}" in page.inner_text("#status")
     assert took < MAX_LOAD_TIME
-    shot(page, "flat")
+    shot(page, name)
+
+
+def test_of_very_many_dependencies_those_of_the_selected_resource_are_drawn(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/dense.html")
+    status(page, "those of the selected resource are drawn$")
+    page.click("#show-list")
+    page.fill("#search", "thing-1000")
+    page.click('[role="treeitem"] >> text=thing-1000')
+    page.fill("#search", "")
+    page.click("#show-graph")
+    assert "thing-980" in page.inner_text("#details") and "thing-1020" in page.inner_text("#details")
+    shot(page, "dense-selected")
 
 
 def test_a_large_picture_is_drawn_and_moved_quickly(page: Any, pages: Path) -> None:
@@ -273,10 +305,12 @@ def test_a_large_picture_is_drawn_and_moved_quickly(page: Any, pages: Path) -> N
         const note = (now) => { window.frames.push(now - last); last = now; requestAnimationFrame(note); };
         requestAnimationFrame(note);
     }""")
+    before = page.locator("#graph").screenshot()
     page.mouse.move(700, 150)
     page.mouse.down()
     for step in range(40):
         page.mouse.move(700 + 5 * step, 150 + 3 * step)
     page.mouse.up()
+    assert page.locator("#graph").screenshot() != before
     frames = sorted(page.evaluate("window.frames"))
     assert frames[len(frames) // 2] < MAX_FRAME_TIME

@@ -13,7 +13,7 @@ mod state;
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
 use clap::{
@@ -270,12 +270,18 @@ fn given_flags(command: &clap::Command, matches: &ArgMatches) -> Vec<GivenFlag> 
     flags
 }
 
-/// The parsers of a command's invocations, by the name under which they run: the text of `--help` has it. Making one takes longer
-/// than most invocations, and it keeps the subcommands that it has built.
+/// The parsers of invocations, by the name under which these run: the text of `--help` has it. Making one takes longer than most
+/// invocations, and it keeps the subcommands that it has built.
 #[derive(Default)]
 pub(crate) struct Parsers(Mutex<HashMap<String, clap::Command>>);
 
 impl Parsers {
+    /// Returns the parsers that all commands of the process have in common. An invocation cannot see what another one has parsed.
+    pub(crate) fn shared() -> Arc<Self> {
+        static SHARED: LazyLock<Arc<Parsers>> = LazyLock::new(Arc::default);
+        Arc::clone(&SHARED)
+    }
+
     /// Parses the arguments of an invocation.
     ///
     /// # Errors

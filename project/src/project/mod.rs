@@ -5,7 +5,10 @@ mod open;
 mod settings;
 mod source;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use stackwright::{
     Engine, Error, ErrorKind, Result, StackName, secrets::SecretsProvider, urn::check_project_name,
@@ -40,6 +43,14 @@ struct Parts {
     folder: PathBuf,
     /// Takes the place of the settings files of stacks.
     config_file: Option<PathBuf>,
+    parsed: Arc<Mutex<Option<Parsed>>>,
+}
+
+/// The project file as it was read last, so that an unchanged one is parsed once.
+struct Parsed {
+    path: PathBuf,
+    content: String,
+    file: ProjectFile,
 }
 
 impl Project {
@@ -81,6 +92,7 @@ impl Project {
             engine: engine.clone(),
             folder,
             config_file: None,
+            parsed: Arc::default(),
         }));
         project.file().await?;
         Ok(project)
@@ -212,7 +224,18 @@ impl Project {
             let message = format!("no Pulumi.yaml project file found in {}", folder.display());
             return Err(Error::new(ErrorKind::NotFound, message));
         };
+        let mut parsed = self.0.parsed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = &*parsed
+            && (&before.path, &before.content) == (&text.path, content)
+        {
+            return Ok((before.file.clone(), text));
+        }
         let file = ProjectFile::parse_as(content, text.format).map_err(|error| text.named(error))?;
+        *parsed = Some(Parsed {
+            path: text.path.clone(),
+            content: content.clone(),
+            file: file.clone(),
+        });
         Ok((file, text))
     }
 

@@ -655,3 +655,16 @@ async fn a_change_of_the_passphrase_reaches_the_settings_file_and_keeps_the_rest
     let entry = shop.project.get_config("dev", "token", secrets).await.unwrap();
     assert_eq!(entry.value.unwrap().to_text().unwrap(), "hunter2");
 }
+
+#[tokio::test]
+async fn a_project_file_that_another_program_has_changed_is_read_again() {
+    let shop = Shop::new("name: shop\nruntime: python\n", Arc::new(Base64Provider)).await;
+    assert_eq!(shop.project.file().await.unwrap().name, "shop");
+    shop.put("Pulumi.yaml", "name: barn\nruntime: python\n");
+    assert_eq!(shop.project.file().await.unwrap().name, "barn");
+    shop.put("Pulumi.yaml", "name: [");
+    let refused = shop.project.file().await.unwrap_err();
+    assert!(refused.message().contains("Pulumi.yaml"), "{refused}");
+    shop.put("Pulumi.yaml", "name: barn\nruntime: python\n");
+    assert_eq!(shop.project.file().await.unwrap().name, "barn");
+}

@@ -15,6 +15,8 @@
   /** Largest proportion of width to height that rows of unconnected resources aim at. */
   const PROPORTION = 1.7;
   const SWEEPS = 3;
+  /** Number of dependencies from which on only those of the selected resource are drawn. */
+  const EDGE_LIMIT = 4000;
 
   /** Sign, and the name of the colours, of each operation. */
   const OPERATIONS = {
@@ -49,6 +51,8 @@
   const OUTPUTS = "outputs";
   let selected;
   let view;
+  /** The dependencies that are drawn with the selected resource only. */
+  let left = [];
 
   // ---- what is shown ----
 
@@ -333,6 +337,8 @@
     return children[at].reduce((sum, child) => sum + 1 + countBelow(child), 0);
   }
 
+  const arrow = ([from, to], classes) => ({ group: "edges", data: { id: `e${from}-${to}`, source: `n${from}`, target: `n${to}` }, classes });
+
   function draw(fits) {
     const { shown, count } = filtered();
     const { visible, places, edges, isOpen, container } = layout(shown);
@@ -348,9 +354,9 @@
       const { x, y } = places.get(at);
       return { group: "nodes", data, classes, position: { x: x + NODE_WIDTH / 2, y: y + NODE_HEIGHT / 2 } };
     });
-    for (const [from, to] of edges) {
-      elements.push({ group: "edges", data: { id: `e${from}-${to}`, source: `n${from}`, target: `n${to}` }, classes: many ? ["many"] : [] });
-    }
+    const isDense = edges.length > EDGE_LIMIT;
+    left = isDense ? edges : [];
+    for (const edge of isDense ? [] : edges) elements.push(arrow(edge, many ? ["many"] : []));
     const kept = view === undefined || fits ? undefined : { zoom: view.zoom(), pan: view.pan() };
     view?.destroy();
     view = cytoscape({
@@ -370,15 +376,19 @@
     view.on("dbltap", "node", (event) => toggle(Number(event.target.id().slice(1))));
     view.on("tap", (event) => event.target === view && select(undefined));
     mark();
-    find("status").textContent = `${count} of ${total()} resources` + (visible.length === shown.size ? "" : `, ${visible.length} drawn; fold or unfold with a double click`);
+    find("status").textContent = `${count} of ${total()} resources` + (visible.length === shown.size ? "" : `, ${visible.length} drawn; fold or unfold with a double click`) +
+      (isDense ? `; ${edges.length} dependencies, those of the selected resource are drawn` : "");
   }
 
   function mark() {
     if (view === undefined) return;
     view.elements(".near").removeClass("near");
+    view.elements(".of-selected").remove();
     view.elements(":selected").unselect();
     if (selected === undefined || selected === OUTPUTS) return;
     const drawn = view.getElementById(`n${representative(selected)}`);
+    const at = representative(selected);
+    view.add(left.filter(([from, to]) => drawn.nonempty() && (from === at || to === at)).map((edge) => arrow(edge, ["of-selected"])));
     drawn.select();
     drawn.connectedEdges().addClass("near");
     if (drawn.empty()) return;
