@@ -117,6 +117,19 @@ def test_stacks_of_many_threads_do_not_see_each_other(open_stack: Open) -> None:
         assert f"thing-{number}" in state and not any(f'thing-{other}"' in state for other in others)
 
 
+def test_what_the_sdk_raises_after_a_failed_resource_is_no_cause(open_stack: Open, memory: Memory) -> None:
+    def refuse(method: str, name: str) -> None:
+        raise ValueError(f"{name} needs a size")
+
+    def program() -> None:
+        Thing("thing", {})
+
+    memory.note = refuse  # type: ignore[method-assign]
+    with pytest.raises(auto.CommandError, match="thing needs a size") as failed:
+        open_stack(program=program).up()
+    assert failed.value.__cause__ is None
+
+
 def test_the_cause_of_a_failed_program_is_what_it_has_raised(open_stack: Open) -> None:
     async def program() -> None:
         Thing("made", {})

@@ -121,7 +121,9 @@ def _outcome(
     except asyncio.CancelledError:
         return "the program was cancelled", False
     except BaseException as error:  # noqa: BLE001  # it is the program's error
-        if not isinstance(error, (grpc.RpcError, SystemExit)):
+        # The SDK raises an error of its own in a program whose monitor has ended: that follows from what ended the run.
+        is_consequence = run.ended and isinstance(error, pulumi.RunError)
+        if not is_consequence and not isinstance(error, (grpc.RpcError, SystemExit)):
             failures.append(error)
         return explain(error, run)
     return None
