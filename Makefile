@@ -187,8 +187,10 @@ scenario-runner-c: c-library
 # ---- Rust, and all bindings ----
 
 # The last line is the sum over all test binaries. One test runs a program of the Python SDK, which .venv has.
-# A test executable that runs for longer hangs.
-TEST_DEADLINE := --config 'target."cfg(unix)".runner = ["timeout", "--kill-after=10", "900"]'
+# A test executable that runs for longer hangs. That of stores kills and suspends very often against each server.
+deadline = --config 'target."cfg(unix)".runner = ["timeout", "--kill-after=10", "$(1)"]'
+TEST_DEADLINE := $(call deadline,900)
+STORES_DEADLINE := $(call deadline,7200)
 
 test-rust: $(VENV)/.complete go-plugins
 	mkdir -p build
@@ -219,7 +221,7 @@ test-stores: $(if $(findstring S3,$(SERVERS)),$(VENV)/.complete) \
 	    STACKWRIGHT_TEST_MOTO=$(if $(findstring S3,$(SERVERS)),$(VENV)/bin/python) \
 	    STACKWRIGHT_TEST_AZURITE=$(if $(findstring Azure,$(SERVERS)),$(AZURITE)/node_modules/azurite/dist/src/blob/main.js) \
 	    STACKWRIGHT_TEST_MINIO=$(if $(findstring MinIO,$(SERVERS)),$(MINIO)) \
-	    $(CARGO) test $(TEST_DEADLINE) --workspace --exclude stackwright-api --test stores
+	    $(CARGO) test $(STORES_DEADLINE) --workspace --exclude stackwright-api --test stores
 
 # Clusters from PyPI, in a folder of their own with the wheel. SCHEDULERS selects from dask and ray; the examples run on the same.
 SCHEDULERS ?= dask,ray
