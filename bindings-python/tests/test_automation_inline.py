@@ -130,6 +130,11 @@ def test_what_the_sdk_raises_after_a_failed_resource_is_no_cause(open_stack: Ope
     assert failed.value.__cause__ is None
 
 
+def test_an_unknown_option_is_an_error_that_names_the_method(open_stack: Open) -> None:
+    with pytest.raises(TypeError, match=r"Stack\.up\(\) got an unexpected keyword argument 'frob'"):
+        open_stack().up(frob=1)  # type: ignore[call-arg]
+
+
 def test_the_cause_of_a_failed_program_is_what_it_has_raised(open_stack: Open) -> None:
     async def program() -> None:
         Thing("made", {})

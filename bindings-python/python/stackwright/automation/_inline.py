@@ -108,7 +108,11 @@ def with_program(method: _F) -> _F:
 
     @functools.wraps(method)
     def run(*arguments: Any, **options: Any) -> Any:
-        given = signature.bind(*arguments, **options).arguments
+        try:
+            given = signature.bind(*arguments, **options).arguments
+        except TypeError as error:
+            # As a call of the method words it.
+            raise TypeError(f"{method.__qualname__}() {error}") from None
         workspace = given["self"].workspace
         started = operation if isinstance(workspace.pulumi_command, RunsInline) else method
         with _current(given.get("program") or workspace.program):
