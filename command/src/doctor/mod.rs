@@ -93,6 +93,7 @@ impl Examination<'_> {
                     findings.extend(self.language_host(&session, found).await);
                 }
                 findings.extend(self.stacks(&session).await);
+                findings.extend(self.pending(&session).await);
                 findings.push(self.secrets(&session).await);
                 session.close().await;
             }
@@ -300,6 +301,28 @@ impl Examination<'_> {
             None => {}
         }
         findings
+    }
+
+    /// Looks for what interrupted operations of the selected stack have begun. A state that cannot be read is found by the other checks.
+    async fn pending(&self, session: &Session<'_>) -> Option<Finding> {
+        let selected = session.selected().ok()??;
+        let pending = session.stack(&selected).await.ok()?.pending().await.ok()?;
+        let interrupted: Vec<_> = pending.iter().filter(|entry| !entry.in_progress).collect();
+        let first = interrupted.first()?;
+        let (shown, command, urn) = (
+            &selected.shown,
+            &self.invocation.name,
+            &first.operation.resource.urn,
+        );
+        let found = match interrupted.len() {
+            1 => format!("{shown} has a pending operation: {urn}"),
+            count => format!("{shown} has {count} pending operations, first of {urn}"),
+        };
+        let advice = format!(
+            "`{command} refresh --stack {shown}` ends those of resources with an id; of a creation, it takes the id with \
+             `--import-pending-creates`, or drops it with `--clear-pending-creates`"
+        );
+        Some(Finding::warning("pending", found, advice))
     }
 
     /// Checks that values can be encrypted and decrypted for the selected stack; without one, that there is a passphrase.
