@@ -82,6 +82,11 @@ impl Store for MeteredStore {
             .await
     }
 
+    async fn find(&self, prefix: &str, keys: &[String]) -> Result<Vec<ObjectInfo>> {
+        self.counted(StoreCall::List, prefix, self.inner.find(prefix, keys))
+            .await
+    }
+
     async fn delete(&self, key: &str) -> Result<()> {
         self.counted(StoreCall::Delete, key, self.inner.delete(key)).await
     }

@@ -186,6 +186,14 @@ pub trait Store: Send + Sync + 'static {
     /// Lists the objects whose keys start with `prefix`, in the order of their keys.
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>>;
 
+    /// Returns those of some objects that exist, in the order of their keys. By default all are listed whose keys begin with `prefix`, which
+    /// those of the objects do: in one request. A store whose listings take longer the more other objects it has looks for each of them.
+    async fn find(&self, prefix: &str, keys: &[String]) -> Result<Vec<ObjectInfo>> {
+        let mut found = self.list(prefix).await?;
+        found.retain(|object| keys.contains(&object.key));
+        Ok(found)
+    }
+
     /// Removes an object. Does nothing when there is none.
     async fn delete(&self, key: &str) -> Result<()>;
 

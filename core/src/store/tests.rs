@@ -247,6 +247,23 @@ async fn a_listing_has_the_keys_with_the_prefix_in_order() {
 }
 
 #[tokio::test]
+async fn of_some_objects_those_that_exist_are_found_as_a_listing_has_them() {
+    on_each(|store| async move {
+        for key in ["f/a.json", "f/a.json.zst", "f/a.json.bak", "f/b.json", "f/a.json.gz/inner"] {
+            store.put(key, key.into(), Condition::Any).await.unwrap();
+        }
+        let wanted = [".json.zst", ".json.gz", ".json"].map(|ending| format!("f/a{ending}"));
+        let mut listed = store.list("f/a.json").await.unwrap();
+        listed.retain(|object| wanted.contains(&object.key));
+        assert_eq!(store.find("f/a.json", &wanted).await.unwrap(), listed);
+        assert_eq!(listed.len(), 2);
+        let none = [String::from("g/a.json"), String::from("f/b.json/below")];
+        assert_eq!(store.find("", &none).await.unwrap(), []);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_lock_conflicts_at_once_until_it_is_dropped() {
     on_each(|store| async move {
         let guard = store.lock("p/dev").await.unwrap();

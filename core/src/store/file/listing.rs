@@ -24,6 +24,23 @@ impl Disk {
         Ok(found)
     }
 
+    /// Returns those of some objects that exist, in the order of their keys. Other files of their folder are not looked at.
+    pub(super) fn find(&self, mut keys: Vec<String>) -> Result<Vec<ObjectInfo>> {
+        keys.sort_unstable();
+        let mut found = Vec::new();
+        for key in keys {
+            check_key(&key)?;
+            let path = self.path(&key);
+            match fs::metadata(&path) {
+                Ok(metadata) if metadata.is_dir() => {}
+                Ok(metadata) => found.push(info(key, &metadata)),
+                Err(error) if is_absent(&error) => {}
+                Err(error) => return Err(failure("reading", &path, error)),
+            }
+        }
+        Ok(found)
+    }
+
     fn walk(&self, folder: &str, prefix: &str, found: &mut Vec<ObjectInfo>) -> Result<()> {
         let mut folders = vec![folder.to_owned()];
         while let Some(folder) = folders.pop() {
@@ -58,15 +75,19 @@ impl Disk {
                 if metadata.is_dir() {
                     folders.push(key);
                 } else if key.starts_with(prefix) {
-                    found.push(ObjectInfo {
-                        size: metadata.len(),
-                        modified: modified(&metadata),
-                        key,
-                    });
+                    found.push(info(key, &metadata));
                 }
             }
         }
         Ok(())
+    }
+}
+
+fn info(key: String, metadata: &fs::Metadata) -> ObjectInfo {
+    ObjectInfo {
+        size: metadata.len(),
+        modified: modified(metadata),
+        key,
     }
 }
 

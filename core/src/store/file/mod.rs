@@ -203,6 +203,11 @@ impl Store for FileStore {
         self.blocking(move |inner| inner.disk.list(&prefix)).await
     }
 
+    async fn find(&self, _: &str, keys: &[String]) -> Result<Vec<ObjectInfo>> {
+        let keys = keys.to_vec();
+        self.blocking(move |inner| inner.disk.find(keys)).await
+    }
+
     async fn delete(&self, key: &str) -> Result<()> {
         check_key(key)?;
         let key = key.to_owned();

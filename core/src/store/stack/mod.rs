@@ -234,10 +234,9 @@ impl StackStorage {
     /// Returns the key of the checkpoint: the one written last when there are several forms.
     pub(in crate::store) async fn checkpoint_key(&self) -> Result<Option<String>> {
         let keys = CHECKPOINT_ENDINGS.map(|ending| self.name.checkpoint(ending));
-        let objects = self.store.list(&self.name.checkpoint_prefix()).await?;
+        let objects = self.store.find(&self.name.checkpoint_prefix(), &keys).await?;
         Ok(objects
             .into_iter()
-            .filter(|object| keys.contains(&object.key))
             // Of equally old ones the uncompressed, which is first.
             .rev()
             .max_by_key(|object| object.modified)
