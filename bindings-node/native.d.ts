@@ -244,7 +244,10 @@ export declare class Project {
 
 /** A simulation, which engines use one after the other. */
 export declare class Simulation {
-  /** Creates a simulation. `values` has `outputs` by patterns of types, and `existing` with things by id for each type. */
+  /**
+   * Creates a simulation. `values` has `outputs` by patterns of types, `existing` with things by id for each type, and `stacks` with the
+   * outputs of other stacks by their names.
+   */
   constructor(document: string, values: unknown, recording?: string | undefined | null)
   /** Replaces the faults, a JSON list. */
   setFaults(document: string): void
@@ -266,6 +269,8 @@ export declare class Simulation {
   remove(resourceType: string, id: string): boolean
   /** Puts a thing into the world. */
   put(resourceType: string, id: string, properties: unknown): void
+  /** Returns the types and ids of what exists for a resource: a list of pairs. */
+  existingOf(urn: string): Array<Array<string>>
   /** Puts the resources of a state into the world. */
   adopt(operation: Operation): void
   /** Returns the calls of providers so far as JSON. */

@@ -48,7 +48,8 @@ fn ended(operation: &Operation) -> Result<Arc<stackwright::operation::OperationR
 
 #[napi]
 impl Simulation {
-    /// Creates a simulation. `values` has `outputs` by patterns of types, and `existing` with things by id for each type.
+    /// Creates a simulation. `values` has `outputs` by patterns of types, `existing` with things by id for each type, and `stacks` with the
+    /// outputs of other stacks by their names.
     #[napi(constructor, catch_unwind)]
     pub fn new(env: &Env, document: String, values: Unknown<'_>, recording: Option<String>) -> Result<Self> {
         let values = convert::map_of(env, &values, "the simulation")?;
@@ -70,6 +71,7 @@ impl Simulation {
             document.as_bytes(),
             outputs,
             existing,
+            objects(&values, "stacks").into_iter().collect(),
             recording.map(String::into_bytes),
         )
         .map(Self)
@@ -158,6 +160,13 @@ impl Simulation {
             outputs: convert::map_of(env, &properties, "the properties")?,
         });
         Ok(())
+    }
+
+    /// Returns the types and ids of what exists for a resource: a list of pairs.
+    #[napi(catch_unwind)]
+    pub fn existing_of(&self, urn: String) -> Result<Vec<Vec<String>>> {
+        let existing = binding::existing_of(&self.0, &urn).map_err(|error| errors::to_napi(&error))?;
+        Ok(existing.into_iter().map(|(kind, id)| vec![kind, id]).collect())
     }
 
     /// Puts the resources of a state into the world.

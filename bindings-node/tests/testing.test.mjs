@@ -1,12 +1,12 @@
-/** The test kit: simulated stacks, assertions, refactorings, faults, crashes, recordings and drawn configurations. */
+/** The test kit: simulated stacks, assertions, refactorings, faults, crashes and recordings. */
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 
-import { isUnknown, Secret, secret } from "stackwright";
-import { configurations, crashEverywhere, delay, fail, interrupt, kill, refactoring, simulate, simulated } from "stackwright/testing";
+import { isUnknown, secret } from "stackwright";
+import { crashEverywhere, delay, fail, interrupt, kill, refactoring, simulate, simulated } from "stackwright/testing";
 
 const MACHINE = "cloud:index:Machine";
 const outputs = { [MACHINE]: { address: "10.0.0.1" } };
@@ -170,39 +170,6 @@ test("a recording is played without the provider and has no secret", async (t) =
     const played = await simulated(t, program, { record });
     assert.equal(played.outputs.address.value, "192.0.2.7");
     (await played.preview()).assertNoChanges();
-});
-
-/** Stands for the package fast-check: the least value of each arbitrary. */
-class Least {
-    constructor(value) {
-        this.value = value;
-    }
-    map(mapper) {
-        return new Least(mapper(this.value));
-    }
-    filter() {
-        return this;
-    }
-}
-const fc = {
-    string: () => new Least(""),
-    integer: () => new Least(0),
-    float: () => new Least(0),
-    boolean: () => new Least(false),
-    oneof: (first) => first,
-    array: () => new Least([]),
-    dictionary: () => new Least({}),
-    record: (model) => new Least(Object.fromEntries(Object.entries(model).map(([key, { value }]) => [key, value]))),
-};
-
-test("configurations are drawn from types and from a project", async (t) => {
-    const project = folder(t);
-    const config = "config:\n  size: {type: string}\n  count: {type: integer}\n  key: {type: string, secret: true}\n";
-    writeFileSync(path.join(project, "Pulumi.yaml"), `name: shop\nruntime: nodejs\n${config}`);
-    const drawn = (await configurations(fc, project)).value;
-    assert.ok(drawn["shop:key"] instanceof Secret);
-    assert.equal(drawn["shop:count"], 0);
-    await assert.rejects(configurations(fc, { size: "text" }), /the type of size takes one of/);
 });
 
 test("a hundred runs of fifty resources take seconds", async () => {

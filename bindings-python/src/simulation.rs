@@ -8,6 +8,7 @@ use pyo3::{
 };
 use stackwright::{
     binding, expectation,
+    property::PropertyMap,
     simulation::{ExistingThing, Thing},
 };
 
@@ -21,21 +22,19 @@ pub(crate) struct Simulation {
 
 #[pymethods]
 impl Simulation {
-    /// Creates a simulation. `outputs` are dictionaries by patterns of types, `existing` has type, id and properties of each thing.
+    /// Creates a simulation. `outputs` are dictionaries by patterns of types, `existing` has type, id and properties of each thing, `stacks`
+    /// the outputs of other stacks by their names.
     #[new]
     fn new(
         py: Python<'_>,
         document: &[u8],
         outputs: &Bound<'_, PyDict>,
         existing: Vec<(String, String, Bound<'_, PyAny>)>,
+        stacks: &Bound<'_, PyDict>,
         recording: Option<Vec<u8>>,
     ) -> PyResult<Self> {
-        let mut read = BTreeMap::new();
-        for (pattern, values) in outputs.iter() {
-            let pattern: String = pattern.extract()?;
-            let values = convert::read_map(&values, &format!("the outputs of {pattern}"))?;
-            read.insert(pattern, values);
-        }
+        let outputs = maps(outputs, "the outputs of")?;
+        let stacks = maps(stacks, "the outputs of the stack")?;
         let mut things = Vec::with_capacity(existing.len());
         for (resource_type, id, properties) in existing {
             things.push(ExistingThing {
@@ -44,7 +43,7 @@ impl Simulation {
                 id: id.into(),
             });
         }
-        let simulation = binding::simulation(document, read, things, recording).or_raise(py)?;
+        let simulation = binding::simulation(document, outputs, things, stacks, recording).or_raise(py)?;
         Ok(Self { simulation })
     }
 
@@ -122,10 +121,15 @@ impl Simulation {
             id: id.into(),
             urn: None,
             name: id.to_owned(),
-            inputs: stackwright::property::PropertyMap::new(),
+            inputs: PropertyMap::new(),
             outputs: convert::read_map(properties, "the properties")?,
         });
         Ok(())
+    }
+
+    /// Returns the types and ids of what exists for a resource.
+    fn existing_of(&self, py: Python<'_>, urn: &str) -> PyResult<Vec<(String, String)>> {
+        binding::existing_of(&self.simulation, urn).or_raise(py)
     }
 
     /// Puts the resources of a state into the world.
@@ -157,6 +161,17 @@ impl Simulation {
         let recorded = binding::recorded(&self.simulation, &outcome.result).or_raise(py)?;
         Ok(recorded.map(|text| PyBytes::new(py, &text)))
     }
+}
+
+/// Reads dictionaries of values by name.
+fn maps(values: &Bound<'_, PyDict>, what: &str) -> PyResult<BTreeMap<String, PropertyMap>> {
+    let mut read = BTreeMap::new();
+    for (name, values) in values.iter() {
+        let name: String = name.extract()?;
+        let values = convert::read_map(&values, &format!("{what} {name}"))?;
+        read.insert(name, values);
+    }
+    Ok(read)
 }
 
 fn members<'py>(py: Python<'py>, thing: &Thing) -> PyResult<Bound<'py, PyDict>> {

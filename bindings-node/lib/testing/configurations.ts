@@ -1,6 +1,7 @@
 /** Property-based tests: configurations drawn by fast-check. */
 import { Engine } from "../engine";
 import { InvalidInputError } from "../errors";
+import { refuseUnknown } from "../options";
 import { secret } from "../values";
 
 /** An arbitrary of fast-check, as far as it is used here. */
@@ -71,6 +72,7 @@ function ofType(fc: FastCheck, key: string, type: string): ArbitraryLike {
  * @param declared The folder of a project, whose `Pulumi.yaml` declares the keys, or the types by key. A key with a default is left out in some
  * configurations.
  * @param replaced Arbitraries in the place of those of the declaration, by key.
+ * @throws {InvalidInputError} A key is not declared, or a type does not exist.
  */
 export async function configurations<T extends object = { [key: string]: never }>(
     fc: FastCheck,
@@ -79,8 +81,11 @@ export async function configurations<T extends object = { [key: string]: never }
 ): Promise<T> {
     const model: { [key: string]: ArbitraryLike } = {};
     const required: string[] = [];
+    const known: { [key: string]: true } = {};
     const add = (key: string, type: string | ArbitraryLike, isSecret: boolean, hasDefault: boolean): void => {
-        const own = replaced[key] ?? replaced[key.slice(key.indexOf(":") + 1)];
+        const short = key.slice(key.indexOf(":") + 1);
+        known[key] = known[short] = true;
+        const own = replaced[key] ?? replaced[short];
         const arbitrary = own ?? (typeof type === "string" ? ofType(fc, key, type) : type);
         model[key] = isSecret ? arbitrary.map((value) => secret(value as string)) : arbitrary;
         if (!hasDefault) {
@@ -102,5 +107,6 @@ export async function configurations<T extends object = { [key: string]: never }
     } else {
         Object.entries(declared).forEach(([key, type]) => add(key, type, false, false));
     }
+    refuseUnknown("the declared configuration", replaced, known, "key");
     return fc.record(model as never, { requiredKeys: required }) as unknown as T;
 }

@@ -1,9 +1,11 @@
 /** Crashes: a run is killed at each of its moments, and the next one has to complete what it left. */
 import assert from "node:assert";
 
+import type { PendingOperation } from "../documents";
 import { InvalidInputError, StackwrightError } from "../errors";
 import { given } from "../options";
 import type { AnyProgram } from "../program";
+import type { Stack } from "../stack";
 import { oneOf, operationOptionsOf, refuseUnknownSettings, refuseUnrepeatable } from "./settings";
 import { simulate, type SimulatedOptions, SimulatedStack, type SimulationOptions } from "./stack";
 
@@ -28,7 +30,8 @@ export interface CrashOptions extends Omit<SimulationOptions, "run" | "faults" |
     verb?: "up" | "destroy" | "refresh";
     /**
      * What is done before the next run, as by an operator: `adopt`, as when left out, looks up what interrupted creations have made and records
-     * it, or deletes it where the state has another one; `none` does nothing, and the next run creates such things again.
+     * it, or deletes it where the state has another one, or where a real provider cannot read it; `none` does nothing, and the next run creates
+     * such things again.
      */
     recover?: "adopt" | "none" | ((stack: SimulatedStack) => Promise<void> | void);
     /** Kills at every such moment only. */
@@ -165,19 +168,18 @@ async function problemsOf(stack: SimulatedStack, killed: Killed, recover: NonNul
         return [`it failed: ${completed.error.message}`];
     }
     const problems = stack.discrepancies();
-    if (verb !== "destroy") {
-        const again = verb === "up" ? await stack.preview(undefined, { ...operation, check: false }) : await stack.refresh({ ...operation, check: false, dryRun: true });
-        if (again.error !== undefined) {
-            problems.push(`the preview after it failed: ${again.error.message}`);
-        } else if (again.hasChanges) {
-            const changes = again.steps.map((step) => `${step.op} of ${step.urn.split("::").slice(3).join("::")}`).join(", ");
-            problems.push(`it left something to do: ${changes || "the outputs of the stack change"}`);
-        }
+    const options = { ...operation, check: false };
+    const again = verb === "up" ? await stack.preview(undefined, options) : await stack[verb]({ ...options, dryRun: true });
+    if (again.error !== undefined) {
+        problems.push(`the preview after it failed: ${again.error.message}`);
+    } else if (again.hasChanges) {
+        const changes = again.steps.map((step) => `${step.op} of ${step.urn.split("::").slice(3).join("::")}`).join(", ");
+        problems.push(`it left something to do: ${changes || "the outputs of the stack change"}`);
     }
     return problems;
 }
 
-/** Records what interrupted creations have made, and deletes it where the state has another one. */
+/** Records what interrupted creations have made, and deletes it where the state has another one, or where it cannot be read. */
 async function adopt(simulated: SimulatedStack): Promise<void> {
     const stack = await simulated.stack();
     const pending = (await stack.pending()).filter((each) => each.kind === "creating");
@@ -188,12 +190,24 @@ async function adopt(simulated: SimulatedStack): Promise<void> {
     const recorded = new Set(records.map((record) => `${record.type} ${record.id}`));
     const urns = new Set(records.filter((record) => !record.delete).map((record) => record.urn));
     for (const each of pending) {
-        const made = [...simulated.world].filter((thing) => thing.urn === each.urn && !recorded.has(`${thing.type} ${thing.id}`));
-        if (made.length === 1 && !urns.has(each.urn)) {
-            await stack.adoptPending(each, { resourceId: made[0]!.id });
+        const made = SimulatedStack.existingOf(simulated, each.urn).filter(([type, id]) => !recorded.has(`${type} ${id}`));
+        if (made.length === 1 && !urns.has(each.urn) && (await isAdopted(stack, each, made[0]![1]))) {
             continue;
         }
-        made.forEach((thing) => thing.remove());
+        made.forEach((thing) => SimulatedStack.removeThing(simulated, thing));
         await stack.forgetPending(each);
+    }
+}
+
+/** Adopts what a creation has made. A real provider may have no method that reads it. */
+async function isAdopted(stack: Stack, pending: PendingOperation, resourceId: string): Promise<boolean> {
+    try {
+        await stack.adoptPending(pending, { resourceId });
+        return true;
+    } catch (error) {
+        if (error instanceof StackwrightError) {
+            return false;
+        }
+        throw error;
     }
 }

@@ -15,8 +15,9 @@ export type RefactoringOptions = Omit<SimulationOptions, "state" | "run" | "faul
 const NOT_OWN = ["state", "run", "faults", "check"];
 
 /**
- * Asserts that a program changes nothing in the state of another one, or in an exported one, and returns the result of the preview.
- * Otherwise, the text of the error has the aliases that are missing, as source code, and the changes that no alias explains.
+ * Asserts that a program changes nothing in the state of another one, or in an exported one, neither resources nor options of their records
+ * (`protect` for instance) nor outputs of the stack, and returns the result of the preview. Otherwise, the text of the error has the aliases
+ * that are missing, as source code, the changes that no alias explains, and the options and outputs that change.
  */
 export async function refactoring(
     before: AnyProgram | { state: Deployment | string },

@@ -100,7 +100,10 @@ export class SimulatedResult {
         }
     }
 
-    /** Asserts that the operation has succeeded, and that neither a resource nor an output of the stack has changed, or would. */
+    /**
+     * Asserts that the operation has succeeded, and that neither a resource nor an output of the stack has changed, or would. Options of
+     * records alone, such as `protect`, count as no change: `refactoring()` compares them.
+     */
     assertNoChanges(): void {
         this.#assert("no_changes", [], false, this.assertNoChanges);
     }

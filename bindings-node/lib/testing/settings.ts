@@ -39,6 +39,7 @@ const SETTINGS: Names<Omit<SimulationOptions, keyof SimulatedProgramOptions>> = 
     schemas: true,
     settings: true,
     stack: true,
+    stacks: true,
     state: true,
 };
 

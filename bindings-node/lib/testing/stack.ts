@@ -67,9 +67,17 @@ export interface SimulationOptions extends SimulatedProgramOptions {
     deleteBeforeReplace?: readonly string[];
     /** What exists before, for reads and imports: properties by type and id. */
     existing?: { readonly [type: string]: { readonly [id: string]: PropertyMap } };
+    /**
+     * The outputs of other stacks, for stack references: by `project/stack`, with an organization before, or by the name of a stack of the
+     * same project. A `Secret` is one in the reference, too.
+     */
+    stacks?: { readonly [name: string]: PropertyMap };
     /** Real providers in this process by package. Faults and crashes work on them, too. */
     providers?: { readonly [name: string]: Provider };
-    /** Packages whose plugins are started. */
+    /**
+     * Packages whose plugins are started. With `record`, their providers construct their remote components, which no recording has, and
+     * everything else is played.
+     */
     real?: readonly string[];
     /**
      * The file of a recording. Where it does not exist, all providers are real, and their calls are recorded; where it does, they are
@@ -285,7 +293,11 @@ export class SimulatedStack {
         this.#parts.simulation.beginRun();
     }
 
-    /** Compares the world with the state of the last result: what exists and is not recorded, and what is recorded and does not exist. */
+    /**
+     * Compares the world with the state of the last result: what exists and is not recorded, and what is recorded and does not exist. What is
+     * retained, or deleted with another resource, is neither. Records of real providers are not compared; what these have created in calls
+     * that no record has is listed.
+     */
     discrepancies(): string[] {
         return guarded(() => this.#parts.simulation.discrepancies(Result.native(this.result.result)));
     }
@@ -293,6 +305,16 @@ export class SimulatedStack {
     /** @internal Begins a run that is killed at a moment. */
     static beginRun(stack: SimulatedStack, moment: number): void {
         stack.#parts.simulation.beginRun(moment);
+    }
+
+    /** @internal Returns the types and ids of what exists for a resource. */
+    static existingOf(stack: SimulatedStack, urn: string): [string, string][] {
+        return guarded(() => stack.#parts.simulation.existingOf(urn)) as [string, string][];
+    }
+
+    /** @internal Removes a thing by hand. */
+    static removeThing(stack: SimulatedStack, [type, id]: [string, string]): void {
+        stack.#parts.simulation.remove(type, id);
     }
 
     /** @internal Puts the resources of the recorded state into the world. */
@@ -339,6 +361,7 @@ export async function simulate(program?: AnyProgram, options: SimulationOptions 
         replaceOn = {},
         deleteBeforeReplace = [],
         existing = {},
+        stacks = {},
         providers,
         real = [],
         record,
@@ -362,7 +385,7 @@ export async function simulate(program?: AnyProgram, options: SimulationOptions 
         real,
         records: record !== undefined && played === undefined,
     };
-    const values = { outputs: answers.data, existing };
+    const values = { outputs: answers.data, existing, stacks };
     const simulation = guarded(() => new native.Simulation(JSON.stringify(document), values, played));
     const engine: Omit<EngineOptions, "store"> = {
         ...(providers === undefined ? {} : { providers }),

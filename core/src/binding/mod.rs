@@ -61,8 +61,8 @@ pub use run::run_document;
 pub use secrets::{HostSecrets, SecretsDocument};
 pub use settings::{EngineDocument, PluginCommandDocument, PluginDocument, StoreHost, TelemetryDocument};
 pub use simulation::{
-    adopt as adopt_into_simulation, discrepancies, faults, find_resources, matches_type, recorded,
-    simulated_calls_document, simulation, unmatched_patterns_document, unmet, unused_faults,
+    adopt as adopt_into_simulation, discrepancies, existing_of, faults, find_resources, matches_type,
+    recorded, simulated_calls_document, simulation, unmatched_patterns_document, unmet, unused_faults,
 };
 pub use stack::{ProjectFolder, StackDocument, config_value};
 pub use stacks::stacks_document;

@@ -89,7 +89,8 @@ impl EffectDocument {
     }
 }
 
-/// Creates a simulation from a document, and the values beside it. `recording` is played.
+/// Creates a simulation from a document, and the values beside it: `outputs` by patterns of types, what exists, and the outputs of other
+/// `stacks` by their names. `recording` is played.
 ///
 /// # Errors
 /// Those of [`Simulation::new`]; [`crate::ErrorKind::InvalidInput`] for a document of another form.
@@ -97,6 +98,7 @@ pub fn simulation(
     document: &[u8],
     outputs: BTreeMap<String, PropertyMap>,
     existing: Vec<ExistingThing>,
+    stacks: BTreeMap<String, PropertyMap>,
     recording: Option<Vec<u8>>,
 ) -> Result<Simulation> {
     let document: SimulationDocument = read(document, "the settings of a simulation")?;
@@ -106,6 +108,7 @@ pub fn simulation(
         replace_on: document.replace_on,
         delete_before_replace: document.delete_before_replace,
         existing,
+        stacks,
         answers: None,
         answered_functions: document.answered_functions,
         answered_outputs: document.answered_outputs,
@@ -224,6 +227,18 @@ pub fn find_resources(pattern: &str, urns: &[String]) -> Result<(Vec<usize>, Vec
 #[must_use]
 pub fn discrepancies(simulation: &Simulation, result: &OperationResult) -> Vec<String> {
     simulation.discrepancies(records(result))
+}
+
+/// Returns the types and ids of what exists for a resource; see [`Simulation::existing_of`].
+///
+/// # Errors
+/// [`crate::ErrorKind::InvalidInput`] for a text that is no URN.
+pub fn existing_of(simulation: &Simulation, urn: &str) -> Result<Vec<(String, String)>> {
+    let urn = Urn::parse(urn).map_err(|error| Error::invalid(error.to_string()))?;
+    let existing = simulation.existing_of(&urn).into_iter();
+    Ok(existing
+        .map(|(kind, id)| (kind.to_string(), id.to_string()))
+        .collect())
 }
 
 /// Puts the resources of a state into the world of a simulation.

@@ -49,8 +49,8 @@ pub(crate) use awaited_code::AwaitedCodeGuard;
 use call_limits::{CallLimits, CallTurn};
 pub(crate) use constructs::ConstructGuard;
 use recorder::Recorder;
-pub(crate) use reporter::Reparented;
 use reporter::Reporter;
+pub(crate) use reporter::Rerecorded;
 use sanitize::Sanitizer;
 use slots::StallReport;
 

@@ -35,12 +35,21 @@ pub(crate) struct Reporter {
     maybe_corrupt: AtomicBool,
     /// The steps that changed something or failed, in the order in which they ended.
     changed: Mutex<Vec<StepResult>>,
-    /// The records that a preview keeps below another parent or with another URN, each before and after.
-    reparented: Mutex<Vec<Reparented>>,
+    /// The records that a preview keeps with another parent, URN or options, each before and after.
+    rerecorded: Mutex<Vec<Rerecorded>>,
 }
 
-/// A record before and after it has got another parent or another URN.
-pub(crate) type Reparented = [Arc<ResourceState>; 2];
+/// A record before and after it has got another parent, another URN or other options.
+pub(crate) type Rerecorded = [Arc<ResourceState>; 2];
+
+/// Returns whether a kept record gets another parent, another URN or other options.
+fn is_rerecorded(old: &ResourceState, new: &ResourceState) -> bool {
+    old.parent != new.parent
+        || old.urn != new.urn
+        || old.protect != new.protect
+        || old.retain_on_delete != new.retain_on_delete
+        || old.options != new.options
+}
 
 impl Reporter {
     pub(super) fn new(
@@ -58,7 +67,7 @@ impl Reporter {
             steps: AtomicU64::new(0),
             maybe_corrupt: AtomicBool::new(false),
             changed: Mutex::default(),
-            reparented: Mutex::default(),
+            rerecorded: Mutex::default(),
         }
     }
 
@@ -89,17 +98,17 @@ impl Reporter {
             .fetch_or(other.maybe_corrupt(), Ordering::Relaxed);
         let mut changed = other.take_steps();
         self.changed().append(&mut changed);
-        let mut reparented = other.take_reparented();
-        self.reparented().append(&mut reparented);
+        let mut rerecorded = other.take_rerecorded();
+        self.rerecorded().append(&mut rerecorded);
     }
 
     /// Removes and returns the records that a preview keeps below another parent or with another URN.
-    pub(crate) fn take_reparented(&self) -> Vec<Reparented> {
-        std::mem::take(&mut *self.reparented())
+    pub(crate) fn take_rerecorded(&self) -> Vec<Rerecorded> {
+        std::mem::take(&mut *self.rerecorded())
     }
 
-    fn reparented(&self) -> MutexGuard<'_, Vec<Reparented>> {
-        self.reparented.lock().unwrap_or_else(PoisonError::into_inner)
+    fn rerecorded(&self) -> MutexGuard<'_, Vec<Rerecorded>> {
+        self.rerecorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn changed(&self) -> MutexGuard<'_, Vec<StepResult>> {
@@ -149,10 +158,10 @@ impl Reporter {
         if self.options.preview
             && matches!(step.op, StepOp::Same | StepOp::Update)
             && let (Some(old), Some(new)) = (&step.old, new)
-            && (old.state.parent != new.state.parent || old.state.urn != new.state.urn)
+            && is_rerecorded(&old.state, &new.state)
         {
             let pair = [Arc::clone(&old.state), Arc::clone(&new.state)];
-            self.reparented().push(pair);
+            self.rerecorded().push(pair);
         }
         if op == StepOp::Same
             || step.is_internal()

@@ -100,6 +100,12 @@ pub fn resources(result: &OperationResult) -> Vec<Arc<ResourceState>> {
     if !result.is_preview {
         return records.into_values().collect();
     }
+    for [old, new] in &result.rerecorded {
+        if old.urn != new.urn {
+            records.shift_remove(&old.urn);
+        }
+        records.insert(&new.urn, Arc::clone(new));
+    }
     for step in &result.steps {
         let metadata = &step.step.metadata;
         match (&metadata.new, metadata.op) {

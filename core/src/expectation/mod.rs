@@ -73,7 +73,8 @@ pub enum Expected {
     Unchanged,
     /// They exist, and are protected.
     Protected,
-    /// The operation succeeds, and nothing changes, neither resources nor outputs of the stack. Names no resources.
+    /// The operation succeeds, and nothing changes, neither resources nor outputs of the stack. Options of records alone, such as
+    /// `protect`, count as no change, as in the counts of an operation; [`missing_aliases`] compares them. Names no resources.
     NoChanges,
 }
 

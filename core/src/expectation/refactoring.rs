@@ -2,11 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::facts::{ResourceStep, failure_text, step_text, steps_of};
-use crate::{operation::OperationResult, urn::Urn};
+use super::facts::{ResourceStep, change_text, failure_text, is_own, step_text, steps_of};
+use crate::{
+    event::PropertyChange, operation::OperationResult, property::PropertyValue, resource::ResourceState,
+    urn::Urn,
+};
 
-/// Returns why the preview of a refactored program changes something: the aliases that are missing, and the changes that no alias
-/// explains. `None` when nothing changes. The changes of a program that failed are not known: the text has its error.
+/// Returns why the preview of a refactored program changes something: the aliases that are missing, the changes that no alias
+/// explains, changed options of resources that stay (protection for instance), and changed outputs of the stack. `None` when nothing
+/// changes. The changes of a program that failed are not known: the text has its error.
+///
+/// A changed option is no step of an operation, and no change in its counts: it is one of the record alone.
 #[must_use]
 pub fn missing_aliases(preview: &OperationResult) -> Option<String> {
     if let Some(failure) = failure_text(preview) {
@@ -16,10 +22,38 @@ pub fn missing_aliases(preview: &OperationResult) -> Option<String> {
     }
     let steps = steps_of(preview);
     let changes: Vec<&ResourceStep<'_>> = steps.iter().filter(|step| step.is_change()).collect();
-    if changes.is_empty() {
+    let options = changed_options(preview);
+    let outputs = changed_outputs(preview, !changes.is_empty());
+    let mut subjects = Vec::new();
+    if !changes.is_empty() {
+        subjects.push(counted(changes.len(), "resource"));
+    }
+    if !options.is_empty() {
+        subjects.push(format!("the options of {}", counted(options.len(), "resource")));
+    }
+    if !outputs.is_empty() {
+        subjects.push(counted(outputs.len(), "output of the stack"));
+    }
+    if subjects.is_empty() {
         return None;
     }
-    let mut text = format!("the second program changes {}", counted(changes.len()));
+    let mut text = format!("the second program changes {}", subjects.join(", and "));
+    push_changes(&mut text, preview, &changes);
+    if !options.is_empty() {
+        text.push_str("\noptions change:");
+        options.iter().for_each(|line| text.push_str(line));
+    }
+    if !outputs.is_empty() {
+        text.push_str("\noutputs of the stack change:");
+    }
+    for output in &outputs {
+        text.push_str(&format!("\n  {}", change_text(output, &preview.redactor)));
+    }
+    Some(text)
+}
+
+/// Adds the aliases that are missing, and the changes that none explains.
+fn push_changes(text: &mut String, preview: &OperationResult, changes: &[&ResourceStep<'_>]) {
     let mut explained: BTreeSet<&Urn> = BTreeSet::new();
     if !preview.suggested_moves.is_empty() {
         text.push_str("\naliases are missing:");
@@ -39,7 +73,7 @@ pub fn missing_aliases(preview: &OperationResult) -> Option<String> {
         }
         if !suggestion.following.is_empty() {
             let count = suggestion.following.len();
-            text.push_str(&format!("\n      with {} below it", counted(count)));
+            text.push_str(&format!("\n      with {} below it", counted(count, "resource")));
         }
     }
     let others = changes.iter().filter(|step| !explained.contains(step.urn));
@@ -50,12 +84,74 @@ pub fn missing_aliases(preview: &OperationResult) -> Option<String> {
     for step in others {
         text.push_str(&step_text(step, &preview.redactor));
     }
-    Some(text)
 }
 
-fn counted(count: usize) -> String {
-    match count {
-        1 => "1 resource".to_owned(),
-        count => format!("{count} resources"),
+/// Returns the outputs of the stack that change. Those that are not known follow from changes of resources.
+fn changed_outputs(preview: &OperationResult, has_changes: bool) -> Vec<PropertyChange> {
+    let follows = |change: &PropertyChange| {
+        let output = preview.outputs.get(change.path.as_str());
+        has_changes && output.is_some_and(PropertyValue::contains_unknowns)
+    };
+    let changes = preview.output_changes().into_iter();
+    changes.filter(|change| !follows(change)).collect()
+}
+
+/// Returns the resources whose records get other options, as lines with a newline before each.
+fn changed_options(preview: &OperationResult) -> Vec<String> {
+    let lines = preview.rerecorded.iter().filter_map(|[old, new]| {
+        let changes = options_between(old, new);
+        let (name, kind) = (new.urn.name(), new.urn.resource_type());
+        let is_shown = !changes.is_empty() && !is_own(&new.urn);
+        is_shown.then(|| format!("\n  {name} ({kind})  {}", changes.join(", ")))
+    });
+    let sorted: BTreeSet<String> = lines.collect();
+    sorted.into_iter().collect()
+}
+
+/// Returns the options of a record that differ, by their names in the state. What names other resources is compared as far as that
+/// an alias does not change it, and the id of an import has had its effect.
+fn options_between(old: &ResourceState, new: &ResourceState) -> Vec<String> {
+    let flags = [
+        ("protect", old.protect, new.protect),
+        ("retainOnDelete", old.retain_on_delete, new.retain_on_delete),
+    ];
+    let flags = flags
+        .into_iter()
+        .filter(|(_, old, new)| old != new)
+        .map(|(name, old, new)| format!("{name}: {old} -> {new}"));
+    let (before, after) = (&*old.options, &*new.options);
+    let others = [
+        ("ignoreChanges", before.ignore_changes != after.ignore_changes),
+        (
+            "replaceOnChanges",
+            before.replace_on_changes != after.replace_on_changes,
+        ),
+        (
+            "additionalSecretOutputs",
+            before.additional_secret_outputs != after.additional_secret_outputs,
+        ),
+        ("customTimeouts", before.custom_timeouts != after.custom_timeouts),
+        (
+            "deletedWith",
+            before.deleted_with.is_some() != after.deleted_with.is_some(),
+        ),
+        (
+            "replaceWith",
+            before.replace_with.len() != after.replace_with.len(),
+        ),
+        ("hideDiffs", before.hide_diffs != after.hide_diffs),
+        ("resourceHooks", before.resource_hooks != after.resource_hooks),
+    ];
+    let others = others.into_iter().filter(|(_, differ)| *differ);
+    flags
+        .chain(others.map(|(name, _)| format!("{name} changes")))
+        .collect()
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    match (count, noun.split_once(' ')) {
+        (1, _) => format!("1 {noun}"),
+        (count, Some((first, rest))) => format!("{count} {first}s {rest}"),
+        (count, None) => format!("{count} {noun}s"),
     }
 }

@@ -252,3 +252,63 @@ async fn a_preview_that_failed_shows_its_error_without_secrets_and_no_absence_of
     }
     assert!(plan_text(&preview).starts_with("the preview failed: "));
 }
+
+/// A program of one machine, with an output of the stack.
+fn exporting(protect: bool, retain: bool, output: u32) -> Arc<dyn Program> {
+    from_fn(move |context| async move {
+        let web = serde_json::json!({
+            "type": "cloud:index:Machine", "name": "web", "inputs": {"size": "small"}, "protect": protect, "retainOnDelete": retain,
+        });
+        context
+            .monitor
+            .register(Registration::from_json(web.to_string().as_bytes())?)
+            .await?;
+        context.monitor.export("o", f64::from(output).into());
+        Ok(())
+    })
+}
+
+#[tokio::test]
+async fn a_refactoring_changes_neither_outputs_nor_options_of_records() {
+    let stack = stack().await.with_program(exporting(true, false, 1));
+    let result = stack.update(OperationOptions::default()).wait().await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    let unprotected = stack.clone().with_program(exporting(false, false, 1));
+    let unprotected = unprotected.preview(OperationOptions::default()).wait().await;
+    let text = check(&unprotected, Expected::Protected, "web").unwrap();
+    assert!(
+        text.starts_with("expected `web` to be protected, but web is not\n"),
+        "{text}"
+    );
+    for (after, expected) in [
+        (exporting(true, false, 1), None),
+        (
+            exporting(false, false, 2),
+            Some(
+                "the second program changes the options of 1 resource, and 1 output of the stack\noptions change:\n  \
+                 web (cloud:index:Machine)  protect: true -> false\noutputs of the stack change:\n  o: 1 -> 2",
+            ),
+        ),
+        (
+            exporting(true, false, 3),
+            Some(
+                "the second program changes 1 output of the stack\noutputs of the stack change:\n  o: 1 -> 3",
+            ),
+        ),
+        (
+            exporting(true, true, 1),
+            Some(
+                "the second program changes the options of 1 resource\noptions change:\n  \
+                 web (cloud:index:Machine)  retainOnDelete: false -> true",
+            ),
+        ),
+    ] {
+        let stack = stack.clone().with_program(after);
+        let preview = stack.preview(OperationOptions::default()).wait().await;
+        assert_eq!(missing_aliases(&preview).as_deref(), expected);
+        // An option of a record is no step: counts have it as the same, as the reference engine's do.
+        let no_changes = unmet(&preview, &Expectation::of(Expected::NoChanges, [""; 0]));
+        assert_eq!(no_changes.is_some(), preview.outputs_changed, "{no_changes:?}");
+        assert_eq!(check(&preview, Expected::Unchanged, "web"), None);
+    }
+}

@@ -64,8 +64,8 @@ impl OperationRun {
         let ending = self.end_work(watcher, &registry).await;
         state.ending = Some(ending);
         state.steps = executor.reporter().take_steps();
-        let reparented = executor.reporter().take_reparented();
-        state.moves = suggest_moves(self, &state.steps, &reparented);
+        state.rerecorded = executor.reporter().take_rerecorded();
+        state.moves = suggest_moves(self, &state.steps, &state.rerecorded);
         state.language = program_language(self);
         let refused = match result {
             Ok(outputs) => {

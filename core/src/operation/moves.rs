@@ -8,7 +8,7 @@ use super::{OperationKind, OperationOptions, OperationResult, OperationRun, Pend
 use crate::{
     error::{Error, Result},
     event::{EventPayload, EventSink, StepResult, SuggestedMove},
-    executor::Reparented,
+    executor::Rerecorded,
     moves::{
         AcceptMoves, AcceptedMove, AppliedMoves, Changes, MIN_ACCEPTED_CONFIDENCE, ProgramLanguage,
         listed as described, same_kind, suggest,
@@ -44,12 +44,14 @@ fn is_movable(state: &ResourceState) -> bool {
 pub(super) fn suggest_moves(
     run: &OperationRun,
     steps: &[StepResult],
-    reparented: &[Reparented],
+    rerecorded: &[Rerecorded],
 ) -> Vec<SuggestedMove> {
     let mut moves = run.moves.moves().to_vec();
     if run.kind == OperationKind::Update && run.options.dry_run && !run.control.is_cancelled() {
         let mut changes = changes_of(steps);
-        let movable = reparented.iter().filter(|[old, _]| is_movable(old));
+        let is_moved = |[old, new]: &&Rerecorded| old.parent != new.parent || old.urn != new.urn;
+        let moved = rerecorded.iter().filter(is_moved);
+        let movable = moved.filter(|[old, _]| is_movable(old));
         changes.kept.extend(movable.map(|[old, new]| (&**old, &**new)));
         moves.extend(suggest(&changes, program_language(run)).moves);
     } else {

@@ -56,6 +56,9 @@ pub(super) async fn prepare(
     journal: Option<Journal>,
 ) -> Result<Prepared> {
     let engine = &run.stack.engine;
+    if let Some(simulation) = &engine.simulation {
+        simulation.know(&run.stack.project, &run.stack.stack, &snapshot.resources);
+    }
     let (info, autonamer) = run_info(run, snapshot).await?;
     let base = open_base(snapshot, &info, journal.as_ref(), &*engine.runtime.random).await?;
     let planning = open_planning(run, snapshot).await?;

@@ -35,9 +35,11 @@ pub(super) fn source(
     let sink: DiagnosticSink = Arc::new(move |diagnostic| events.diagnostic(diagnostic));
     let events = executor.events().clone();
     let progress: InstallationSink = Arc::new(move |plugin, progress| report(&events, plugin, progress));
-    let stacks: Arc<dyn StackReader> = match &engine.stacks {
-        Some(stacks) => Arc::clone(stacks),
-        None => Arc::new(OwnStacks(Arc::clone(stack))),
+    let own = || Arc::new(OwnStacks(Arc::clone(stack)));
+    let stacks: Arc<dyn StackReader> = match (&engine.stacks, &engine.simulation) {
+        (Some(stacks), _) => Arc::clone(stacks),
+        (None, Some(simulation)) => simulation.stacks(&stack.project, own()),
+        (None, None) => own(),
     };
     let stacks = run.set.reader(stack, executor, stacks);
     let resources: Arc<dyn ResourceLookup> = Arc::new(RunResources(Arc::clone(executor)));

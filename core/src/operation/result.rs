@@ -15,6 +15,7 @@ use crate::{
         DiffKind, OperationOutcome, PropertyChange, StepResult, SuggestedMove, changes_between, render,
         render_moves, value_text,
     },
+    executor::Rerecorded,
     moves::ProgramLanguage,
     picture::Picture,
     plan::Plan,
@@ -72,6 +73,8 @@ pub struct OperationResult {
     pub(crate) adopted: Option<Arc<ResourceState>>,
     /// The outputs before; `None` when they are not known.
     pub(crate) outputs_before: Option<PropertyMap>,
+    /// The records that a preview keeps with another parent, URN or options.
+    pub(crate) rerecorded: Vec<Rerecorded>,
     /// The redactor with the operation's secrets.
     pub(crate) redactor: Redactor,
     /// The language of the program.
@@ -109,6 +112,7 @@ impl OperationResult {
             is_recorded: false,
             unfinished_reads: Vec::new(),
             adopted: None,
+            rerecorded: Vec::new(),
             duration: Duration::ZERO,
             redactor: Redactor::new(),
             title: String::new(),

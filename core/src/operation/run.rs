@@ -181,6 +181,7 @@ impl OperationRun {
             outputs,
             steps: state.steps,
             suggested_moves: state.moves,
+            rerecorded: state.rerecorded,
             language: state.language,
             diagnostics: self.events.diagnostics(),
             plan: state.plan,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{ImportReport, outcome::Ending};
 use crate::{
     event::{StepResult, SuggestedMove, Summary},
-    executor::Control,
+    executor::{Control, Rerecorded},
     moves::ProgramLanguage,
     plan::Plan,
     property::PropertyMap,
@@ -26,6 +26,8 @@ pub(super) struct RunState {
     pub(super) summary: Option<Summary>,
     pub(super) steps: Vec<StepResult>,
     pub(super) moves: Vec<SuggestedMove>,
+    /// The records that a preview keeps with another parent, URN or options.
+    pub(super) rerecorded: Vec<Rerecorded>,
     pub(super) language: ProgramLanguage,
     pub(super) plan: Option<Arc<Plan>>,
     pub(super) imported: Option<Arc<ImportReport>>,

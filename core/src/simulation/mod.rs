@@ -50,6 +50,7 @@ mod recording;
 mod records;
 mod schema;
 mod settings;
+mod stacks;
 mod store;
 mod substitute;
 mod unmatched;
@@ -57,7 +58,7 @@ mod watched;
 mod world;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
@@ -65,7 +66,7 @@ use std::{
 use crate::{
     error::Result,
     property::{PropertyMap, PropertyValue},
-    provider::ProviderBackend,
+    provider::{ProviderBackend, builtin::StackReader},
     runtime::{Clock, SystemClock},
     secrets::Redactor,
     store::MemoryStore,
@@ -106,8 +107,12 @@ struct Parts {
     recorder: Option<Recorder>,
     store: OnceLock<MemoryStore>,
     clock: Mutex<Option<Arc<dyn Clock>>>,
-    /// The providers by package, so that all instances of one are the same object.
+    /// The simulated providers by package, so that all instances of one are the same object.
     providers: Mutex<BTreeMap<String, Arc<dyn ProviderBackend>>>,
+    /// Those of code of the host, each with what stands around it: another engine has others.
+    shared: Mutex<BTreeMap<String, [Arc<dyn ProviderBackend>; 2]>>,
+    /// The packages that real providers serve.
+    real: Mutex<BTreeSet<String>>,
     /// Interrupt the running operations; those that return false are over.
     interrupts: Mutex<Vec<Interrupt>>,
 }
@@ -168,6 +173,8 @@ impl Simulation {
             store: OnceLock::new(),
             clock: Mutex::default(),
             providers: Mutex::default(),
+            shared: Mutex::default(),
+            real: Mutex::default(),
             interrupts: Mutex::default(),
         })))
     }
@@ -211,8 +218,11 @@ impl Simulation {
     }
 
     /// Removes a thing, as a deletion by hand does. Returns false when there is no such thing.
+    /// One that a real provider has created is only forgotten: what the provider itself knows of it stays.
     pub fn remove(&self, resource_type: &TypeToken, id: &ResourceId) -> bool {
-        self.world().remove(resource_type, id).is_some()
+        let mut world = self.world();
+        let is_made = world.made.remove(&(resource_type.clone(), id.clone())).is_some();
+        world.remove(resource_type, id).is_some() || is_made
     }
 
     /// Puts a thing into the world.
@@ -275,6 +285,11 @@ impl Simulation {
         lock(&self.0.calls).push(call);
     }
 
+    /// Returns the reader of other stacks for a stack of a project; `store` reads those that the settings do not have.
+    pub(crate) fn stacks(&self, project: &str, store: Arc<dyn StackReader>) -> Arc<dyn StackReader> {
+        stacks::reader(self, project, store)
+    }
+
     /// Sets the clock of delays.
     pub(crate) fn set_clock(&self, clock: Arc<dyn Clock>) {
         *lock(&self.0.clock) = Some(clock);
@@ -295,5 +310,7 @@ impl Simulation {
     }
 }
 
+#[cfg(test)]
+mod run_tests;
 #[cfg(test)]
 mod tests;

@@ -56,8 +56,8 @@ impl SimulatedProvider {
             };
             outputs.insert(name.clone(), value);
         }
-        if let Some((_, resource)) = schema {
-            resource.mark_secrets(&mut outputs);
+        if let Some((schema, resource)) = schema {
+            schema.mark_secrets(resource, &mut outputs);
         }
         Ok(outputs)
     }

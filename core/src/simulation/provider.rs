@@ -40,6 +40,15 @@ impl SimulatedProvider {
         Some((schema, schema.resource(token.as_str())?))
     }
 
+    /// Refuses a type that the schema of the package lacks.
+    fn refuse_unknown(&self, token: &TypeToken) -> ProviderResult<()> {
+        let schema = self.schema().filter(|_| self.player().is_none());
+        match schema.and_then(|schema| schema.unknown_type(token.as_str())) {
+            Some(refusal) => Err(ProviderError::new(ProviderStatus::NotFound, refusal)),
+            None => Ok(()),
+        }
+    }
+
     fn player(&self) -> Option<&Player> {
         self.simulation.0.player.as_ref()
     }
@@ -48,6 +57,7 @@ impl SimulatedProvider {
         if let Some(player) = self.player() {
             return player.check(request);
         }
+        self.refuse_unknown(&request.resource_type)?;
         let mut inputs = request.news;
         let Some((schema, resource)) = self.resource_schema(&request.resource_type) else {
             return Ok(CheckResponse {
@@ -150,6 +160,7 @@ impl SimulatedProvider {
     }
 
     fn read(&self, request: &ReadRequest) -> ProviderResult<ReadResponse> {
+        self.refuse_unknown(&request.resource_type)?;
         if let Some(thing) = self.simulation.world().get(&request.resource_type, &request.id) {
             let recorded = request.inputs.as_ref().filter(|inputs| !inputs.is_empty());
             let base = recorded.unwrap_or(&thing.inputs);
@@ -178,11 +189,12 @@ impl SimulatedProvider {
         if let Some(answer) = self.player().and_then(|player| player.read(request)) {
             return Ok(answer);
         }
-        if request
+        let is_recorded = request
             .properties
             .as_ref()
-            .is_some_and(|recorded| !recorded.is_empty())
-        {
+            .is_some_and(|recorded| !recorded.is_empty());
+        let world = self.simulation.world();
+        if is_recorded || world.is_gone(&request.resource_type, &request.id) {
             return Ok(ReadResponse::default());
         }
         Err(ProviderError::new(
@@ -197,11 +209,7 @@ impl SimulatedProvider {
 
     async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
         let played = self.player().map(|player| player.update(&request)).transpose()?;
-        let present = self
-            .simulation
-            .world()
-            .get(&request.resource_type, &request.id)
-            .cloned();
+        let present = self.updated(&request, played.is_some())?;
         // In a preview and of a real update alike, what was changed by hand stays where the program sets nothing.
         let previous = present
             .as_ref()
@@ -222,7 +230,11 @@ impl SimulatedProvider {
             }
         };
         if !request.preview {
-            self.simulation.world().put(Thing {
+            let mut world = self.simulation.world();
+            if let Some(former) = present {
+                world.remove(&former.resource_type, &former.id);
+            }
+            world.put(Thing {
                 resource_type: request.resource_type,
                 id: request.id,
                 urn: Some(request.urn),
@@ -235,6 +247,23 @@ impl SimulatedProvider {
             outputs,
             ..UpdateResponse::default()
         })
+    }
+
+    /// Returns the thing that an update changes; `None` for what the world has never had, as of a state that was imported.
+    fn updated(&self, request: &UpdateRequest, is_played: bool) -> ProviderResult<Option<Thing>> {
+        let (kind, id) = (&request.resource_type, &request.id);
+        let world = self.simulation.world();
+        let present = world.get(kind, id).or_else(|| world.retyped(kind, id)).cloned();
+        if present.is_some() || is_played || request.preview || !world.is_gone(kind, id) {
+            return Ok(present);
+        }
+        Err(ProviderError::new(
+            ProviderStatus::NotFound,
+            format!(
+                "the simulated world has no {kind} with the id {:?} any more: it was removed; a refresh finds that",
+                id.as_str()
+            ),
+        ))
     }
 
     fn delete(&self, request: &DeleteRequest) {
@@ -265,9 +294,25 @@ impl SimulatedProvider {
         }
     }
 
-    /// Registers a component without children, with the outputs of a resource.
+    /// Registers a component without children, with the outputs of a resource: those that are recorded, where it has some.
     async fn construct(&self, request: ConstructRequest) -> ProviderResult<ConstructResponse> {
+        let (kind, name) = (&request.resource_type, &request.name);
+        self.refuse_unknown(kind)?;
+        if self.player().is_some() {
+            let text = format!(
+                "the recording has no remote component {name} ({kind}): no recording has any; name the package in the option `real`: \
+                 [{:?}], so that its provider constructs it",
+                self.package
+            );
+            return Err(ProviderError::new(ProviderStatus::NotFound, text));
+        }
         let component = Component::register(&request).await?;
+        let recorded = {
+            let world = self.simulation.world();
+            let former = request.former_urns();
+            let mut urns = std::iter::once(component.urn()).chain(&former);
+            urns.find_map(|urn| world.components.get(urn)).cloned()
+        };
         let outputs = self
             .outputs(Subject {
                 urn: component.urn(),
@@ -275,7 +320,9 @@ impl SimulatedProvider {
                 name: &request.name,
                 id: &ResourceId::from(component.urn().as_str()),
                 inputs: &request.inputs,
-                previous: None,
+                previous: recorded
+                    .as_ref()
+                    .map(|recorded| (&recorded.inputs, &recorded.outputs)),
                 is_preview: request.run.dry_run,
             })
             .await?;

@@ -1,8 +1,12 @@
 //! The world and the recorded resources: what is in only one of them, and the marks of secrets for recordings.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Simulation, Thing, recording::Masks};
+use super::{
+    Simulation, Thing,
+    recording::Masks,
+    world::{Key, RecordedComponent},
+};
 use crate::{
     error::Result,
     resource::ResourceState,
@@ -10,6 +14,10 @@ use crate::{
     token::{ResourceId, TypeToken},
     urn::Urn,
 };
+
+fn key_of(record: &ResourceState) -> Key {
+    (record.resource_type.clone(), record.id.clone())
+}
 
 impl Simulation {
     /// Puts the things of recorded resources into the world: those of a state that was imported.
@@ -29,33 +37,64 @@ impl Simulation {
         }
     }
 
+    /// Takes over what the state of a stack records when an operation begins: the components, and the things whose deletion needs no
+    /// call of a provider.
+    pub(crate) fn know(&self, project: &str, stack: &str, records: &[Arc<ResourceState>]) {
+        let mut world = self.world();
+        let is_other = |urn: &Urn| urn.project() != project || urn.stack() != stack;
+        world.components.retain(|urn, _| is_other(urn));
+        for record in records {
+            if !record.custom {
+                let component = RecordedComponent {
+                    inputs: record.inputs.clone(),
+                    outputs: record.outputs.clone(),
+                };
+                world.components.insert(record.urn.clone(), component);
+            } else if record.retain_on_delete || record.options.deleted_with.is_some() {
+                world.left.insert(key_of(record));
+            }
+        }
+    }
+
+    /// Returns the types and ids of what exists for a resource: simulated things, and what real providers have created in calls that
+    /// passed through the simulation.
+    #[must_use]
+    pub fn existing_of(&self, urn: &Urn) -> Vec<(TypeToken, ResourceId)> {
+        self.world().keys_of(urn)
+    }
+
     /// Compares the world with the recorded resources. Each text names a thing that no record has, or a record whose thing is
-    /// gone.
+    /// gone. What is retained, or deleted with another resource, is neither.
+    ///
+    /// Of real providers, only what was created in calls that passed through the simulation is known: their records are not compared.
     #[must_use]
     pub fn discrepancies<'a>(&self, records: impl IntoIterator<Item = &'a ResourceState>) -> Vec<String> {
         let is_thing = |record: &&ResourceState| {
             record.custom && !record.is_provider() && !record.external && !record.id.is_empty()
         };
-        let mut recorded: BTreeMap<(TypeToken, ResourceId), Urn> = BTreeMap::new();
-        for record in records.into_iter().filter(is_thing) {
-            recorded.insert(
-                (record.resource_type.clone(), record.id.clone()),
-                record.urn.clone(),
-            );
-        }
-        let mut texts = Vec::new();
-        for thing in self.world().things() {
+        let things = records.into_iter().filter(is_thing);
+        let mut recorded: BTreeMap<Key, Urn> = things
+            .map(|record| (key_of(record), record.urn.clone()))
+            .collect();
+        let world = self.world();
+        let simulated = world.things().filter_map(|thing| {
             let key = (thing.resource_type.clone(), thing.id.clone());
-            let known = recorded.remove(&key);
-            if let (None, Some(urn)) = (known, &thing.urn) {
-                let (name, id) = (urn.name(), thing.id.as_str());
+            let urn = thing.urn.clone()?;
+            self.is_simulated(key.0.package()).then_some((key, urn))
+        });
+        let made = world.made.iter().map(|(key, urn)| (key.clone(), urn.clone()));
+        let mut texts = Vec::new();
+        for (key, urn) in simulated.chain(made) {
+            let (kind, id) = &key;
+            if recorded.remove(&key).is_none() && !world.left.contains(&key) {
                 texts.push(format!(
-                    "{name} ({}) exists with the id {id}, and no record has it",
-                    thing.resource_type
+                    "{} ({kind}) exists with the id {id}, and no record has it",
+                    urn.name()
                 ));
             }
         }
-        let gone = recorded.into_iter();
+        let is_gone = |(kind, id): &Key| self.is_simulated(kind.package()) && world.get(kind, id).is_none();
+        let gone = recorded.into_iter().filter(|(key, _)| is_gone(key));
         texts.extend(gone.map(|((kind, id), urn)| {
             format!(
                 "{} ({kind}) is recorded with the id {id}, and does not exist",

@@ -48,6 +48,9 @@ pub struct SimulationSettings {
     pub delete_before_replace: Vec<String>,
     /// What exists before the program runs.
     pub existing: Vec<ExistingThing>,
+    /// The outputs of other stacks by their names, for stack references: `project/stack`, with an organization before, or the name of
+    /// a stack of the same project. Stacks that are not named are read from the store.
+    pub stacks: BTreeMap<String, PropertyMap>,
     /// Answers functions (Invoke) and methods (Method). For the types in `answered_outputs` it computes further outputs: it
     /// receives Update with the id, the inputs as `news`, and the outputs so far as `old_outputs`.
     pub answers: Option<Arc<dyn ProviderBackend>>,
@@ -55,7 +58,8 @@ pub struct SimulationSettings {
     pub answered_functions: Option<Vec<String>>,
     /// The patterns of types whose outputs `answers` computes.
     pub answered_outputs: Vec<String>,
-    /// The packages whose real plugins are used.
+    /// The packages whose real plugins are used. Beside a recording, their remote components alone are real: these register resources
+    /// while they are constructed, which no recording has.
     pub real: Vec<String>,
     /// Whether real providers are recorded, or a recording is played.
     pub record: RecordMode,
@@ -81,6 +85,14 @@ pub(super) struct Settings {
     pub(super) answered_functions: Option<Vec<String>>,
     pub(super) answered_outputs: Vec<String>,
     pub(super) real: Vec<String>,
+    pub(super) stacks: BTreeMap<String, PropertyMap>,
+}
+
+impl Settings {
+    /// Returns whether the real plugin of a package is used.
+    pub(super) fn is_real(&self, package: &str) -> bool {
+        self.real.iter().any(|real| real == package)
+    }
 }
 
 impl SimulationSettings {
@@ -104,6 +116,7 @@ impl SimulationSettings {
             answered_functions: self.answered_functions,
             answered_outputs: self.answered_outputs,
             real: self.real,
+            stacks: self.stacks,
         })
     }
 }

@@ -22,7 +22,9 @@ pub(super) struct SimulatedStore {
 
 fn killed() -> Error {
     // Not a kind that is tried again.
-    Error::new(ErrorKind::Cancelled, KILLED)
+    Error::new(ErrorKind::Cancelled, KILLED).with_hint(
+        "nothing has an effect until another run begins: call restart(), or `begin_run` of the simulation",
+    )
 }
 
 /// Returns the name of an object's kind for users.

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// A program of resources, each as JSON; each is registered when the one before it exists.
-fn program(resources: Vec<String>) -> Arc<dyn Program> {
+pub(super) fn program(resources: Vec<String>) -> Arc<dyn Program> {
     from_fn(move |context| {
         let resources = resources.clone();
         async move {
@@ -30,11 +30,11 @@ fn program(resources: Vec<String>) -> Arc<dyn Program> {
     })
 }
 
-fn machine(name: &str, size: &str) -> String {
+pub(super) fn machine(name: &str, size: &str) -> String {
     json!({"type": "cloud:index:Machine", "name": name, "inputs": {"size": size}}).to_string()
 }
 
-async fn stack(simulation: &Simulation, program: Arc<dyn Program>) -> Stack {
+pub(super) async fn stack(simulation: &Simulation, program: Arc<dyn Program>) -> Stack {
     let builder = Engine::builder(Handle::current()).secrets(Arc::new(Base64Provider));
     let engine = builder.simulation(simulation.clone()).build().unwrap();
     let settings = StackSettings {
@@ -44,12 +44,12 @@ async fn stack(simulation: &Simulation, program: Arc<dyn Program>) -> Stack {
     engine.stack("shop/dev", settings).await.unwrap()
 }
 
-async fn up(simulation: &Simulation, resources: Vec<String>) -> Arc<OperationResult> {
+pub(super) async fn up(simulation: &Simulation, resources: Vec<String>) -> Arc<OperationResult> {
     let stack = stack(simulation, program(resources)).await;
     stack.update(OperationOptions::default()).wait().await
 }
 
-fn simulation() -> Simulation {
+pub(super) fn simulation() -> Simulation {
     Simulation::new(SimulationSettings::default()).unwrap()
 }
 

@@ -8,6 +8,8 @@ use super::{FaultEffect, SimulatedCall, Simulation, recording::Recorder, store::
 use crate::{
     property::PropertyMap,
     provider::{Call, InitFailure, ProviderBackend, ProviderError, ProviderResult, ProviderStatus, Reply},
+    token::{ResourceId, TypeToken},
+    urn::Urn,
 };
 
 /// A provider whose calls the simulation counts, fails and records.
@@ -16,6 +18,8 @@ pub(super) struct Watched {
     pub(super) simulation: Simulation,
     /// Records the calls of a real provider.
     pub(super) recorder: Option<Recorder>,
+    /// Whether the provider is a real one.
+    pub(super) is_real: bool,
 }
 
 fn killed() -> ProviderError {
@@ -84,6 +88,76 @@ fn uninitialized(answer: Reply, message: String) -> ProviderError {
     })
 }
 
+/// What a call of a real provider changes.
+enum Change {
+    Creates(TypeToken, Urn),
+    Deletes(TypeToken, ResourceId),
+    /// What it reads may be gone.
+    Reads(TypeToken, ResourceId),
+}
+
+impl Change {
+    fn of(call: &Call) -> Option<Self> {
+        match call {
+            Call::Create(request) if !request.preview => {
+                Some(Self::Creates(request.resource_type.clone(), request.urn.clone()))
+            }
+            Call::Delete(request) => Some(Self::Deletes(request.resource_type.clone(), request.id.clone())),
+            Call::Read(request) => Some(Self::Reads(request.resource_type.clone(), request.id.clone())),
+            _ => None,
+        }
+    }
+}
+
+impl Watched {
+    /// Asks the provider, and notes what a real one has created and deleted.
+    async fn ask(&self, call: Call) -> ProviderResult<Reply> {
+        let change = Change::of(&call).filter(|_| self.is_real);
+        let answer = self.inner.call(call).await;
+        let mut world = self.simulation.world();
+        match (change, &answer) {
+            (Some(Change::Creates(kind, urn)), Ok(Reply::Create(created))) => {
+                world.made.insert((kind, created.id.clone()), urn);
+            }
+            (Some(Change::Creates(kind, urn)), Err(error)) => {
+                if let Some(failure) = &error.init_failure {
+                    world.made.insert((kind, failure.id.as_str().into()), urn);
+                }
+            }
+            (Some(Change::Deletes(kind, id)), Ok(_)) => {
+                world.made.remove(&(kind, id));
+            }
+            (Some(Change::Reads(kind, id)), Ok(Reply::Read(read))) if read.outputs.is_none() => {
+                world.made.remove(&(kind, id));
+            }
+            _ => {}
+        }
+        drop(world);
+        answer
+    }
+
+    /// Refuses a remote component that is to be recorded: what its provider registers while it is constructed has no place in a
+    /// recording.
+    fn refuse_component(&self, call: &Call) -> ProviderResult<()> {
+        let Call::Construct(request) = call else {
+            return Ok(());
+        };
+        let (kind, package) = (&request.resource_type, request.resource_type.package());
+        if self.recorder.is_none() || self.simulation.0.settings.is_real(package) {
+            return Ok(());
+        }
+        Err(ProviderError::new(
+            ProviderStatus::FailedPrecondition,
+            format!(
+                "a recording cannot have the remote component {} ({kind}): its provider registers resources while it is constructed; \
+                 name the package in the option `real`: [{package:?}], so that its components are constructed by the provider when the \
+                 recording is played, too",
+                request.name
+            ),
+        ))
+    }
+}
+
 #[async_trait]
 impl ProviderBackend for Watched {
     async fn call(&self, call: Call) -> ProviderResult<Reply> {
@@ -107,8 +181,9 @@ impl ProviderBackend for Watched {
             Call::Update(request) => Some(request.id.to_string()),
             _ => None,
         };
+        self.refuse_component(&call)?;
         let recorded = self.recorder.as_ref().and_then(|recorder| recorder.begin(&call));
-        let answer = self.inner.call(call).await;
+        let answer = self.ask(call).await;
         if let (Some(recorder), Some(recorded)) = (&self.recorder, recorded) {
             recorder.end(recorded, &answer);
         }

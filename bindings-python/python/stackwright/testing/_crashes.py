@@ -7,8 +7,11 @@ from typing import Any, Final, Literal, Union
 
 from .._annotations import Unpack
 from .._record import record
+from .._results import PendingOperation
 from .._runner import Program
 from ..errors import InvalidInputError, StackwrightError
+from ..sync import Stack as SyncStack
+from ._result import SimulatedResult
 from ._settings import RunSettings, SimulationSettings, one_of, refuse_unknown, refuse_unrepeatable, split
 from ._stack import SimulatedStack, simulate
 
@@ -58,15 +61,16 @@ def crash_everywhere(
 
     The moments are before and after each call of a provider and each write of the store, and in the middle of appends to the journal. A
     killed run has no further effect; the next one has another engine on the same store. It has to succeed, to leave nothing to do, and
-    to leave a world in which everything is recorded once.
+    to leave a world in which everything is recorded once. Of real providers, what they have created is compared with the records; what their
+    things have become is not.
 
     :param program: The program that is killed.
     :param before: The program whose state it begins with: for updates, replacements and deletions. With ``verb="destroy"`` and
         ``"refresh"`` it is ``program`` when left out.
     :param verb: The operation that is killed.
     :param recover: What is done before the next run, as by an operator: ``"adopt"`` looks up what interrupted creations have made and
-        records it (:meth:`~stackwright.Stack.adopt_pending`), or deletes it where the state has another one. A function gets the stack
-        instead; ``None`` does nothing, and the next run creates such things again.
+        records it (:meth:`~stackwright.Stack.adopt_pending`), or deletes it where the state has another one, or where a real provider cannot
+        read it. A function gets the stack instead; ``None`` does nothing, and the next run creates such things again.
     :param every: Kills at every such moment only.
     :param settings: Those of :func:`simulate`, and options of the operation. ``parallel`` is 1 when left out.
     :raises AssertionError: that lists the moments after which something was wrong, and for patterns that match nothing.
@@ -163,18 +167,26 @@ def _problems(stack: SimulatedStack, verb: str, recover: Recovery, options: dict
     if completed.error is not None:
         return [f"it failed: {completed.error}"]
     problems = stack.discrepancies()
-    if verb != "destroy":
-        again = stack.preview(check=False, **options) if verb == "up" else stack.refresh(check=False, dry_run=True, **options)
-        if again.error is not None:
-            problems.append(f"the preview after it failed: {again.error}")
-        elif again.has_changes:
-            changes = ", ".join(f"{step.op} of {step.urn.split('::', 3)[3]}" for step in again.steps)
-            problems.append(f"it left something to do: {changes or 'the outputs of the stack change'}")
+    again = _again(stack, verb, options)
+    if again.error is not None:
+        problems.append(f"the preview after it failed: {again.error}")
+    elif again.has_changes:
+        changes = ", ".join(f"{step.op} of {step.urn.split('::', 3)[3]}" for step in again.steps)
+        problems.append(f"it left something to do: {changes or 'the outputs of the stack change'}")
     return problems
 
 
+def _again(stack: SimulatedStack, verb: str, options: dict[str, Any]) -> SimulatedResult:
+    """Previews the operation once more: it has nothing left to do."""
+    if verb == "up":
+        return stack.preview(check=False, **options)
+    if verb == "refresh":
+        return stack.refresh(check=False, dry_run=True, **options)
+    return stack.destroy(check=False, dry_run=True, **options)
+
+
 def _adopt(stack: SimulatedStack) -> None:
-    """Records what interrupted creations have made, and deletes it where the state has another one."""
+    """Records what interrupted creations have made, and deletes it where the state has another one, or where it cannot be read."""
     opened = stack.stack()
     pending = [each for each in opened.pending() if each.kind == "creating"]
     if not pending:
@@ -183,10 +195,18 @@ def _adopt(stack: SimulatedStack) -> None:
     recorded = {(each.type, each.id) for each in records}
     urns = {each.urn for each in records if not each.delete}
     for each in pending:
-        made = [thing for thing in stack.world if thing.urn == each.urn and (thing.type, thing.id) not in recorded]
-        if len(made) == 1 and each.urn not in urns:
-            opened.adopt_pending(each, made[0].id)
+        made = [key for key in stack._simulation.existing_of(each.urn) if key not in recorded]
+        if len(made) == 1 and each.urn not in urns and _adopted(opened, each, made[0][1]):
             continue
-        for thing in made:
-            stack._simulation.remove(thing.type, thing.id)
+        for type, id in made:
+            stack._simulation.remove(type, id)
         opened.forget_pending(each)
+
+
+def _adopted(stack: SyncStack, pending: PendingOperation, id: str) -> bool:
+    """Adopts what a creation has made. A real provider may have no method that reads it."""
+    try:
+        stack.adopt_pending(pending, id)
+    except StackwrightError:
+        return False
+    return True

@@ -16,13 +16,14 @@ __all__ = ["refactoring"]
 
 
 def refactoring(before: Program | Mapping[str, Any] | bytes | str, after: Program, **settings: Unpack[RunSettings]) -> SimulatedResult:
-    """Asserts that a program changes nothing in the state of another one, and returns the result of the preview. ::
+    """Asserts that a program changes nothing in the state of another one, neither resources nor options of their records (``protect`` for
+    instance) nor outputs of the stack, and returns the result of the preview. ::
 
         refactoring(program_of_last_week, program)
         refactoring(json.load(open("exported.json")), program, stack="shop/live")
 
     Otherwise, the text of the :class:`AssertionError` has the aliases that are missing, as source code in the language of the program,
-    and the changes that no alias explains.
+    the changes that no alias explains, and the options and outputs that change.
 
     :param before: The program as it was, or an exported state (a deployment document).
     :param after: The program as it is now.

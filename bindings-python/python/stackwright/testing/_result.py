@@ -64,7 +64,8 @@ class SimulatedResult(Result):
             raise AssertionError(text)
 
     def assert_no_changes(self) -> None:
-        """Asserts that the operation has succeeded, and that neither a resource nor an output of the stack has changed, or would."""
+        """Asserts that the operation has succeeded, and that neither a resource nor an output of the stack has changed, or would. Options of
+        records alone, such as ``protect``, count as no change: :func:`refactoring` compares them."""
         self._assert("no_changes", ())
 
     @named_options

@@ -38,6 +38,7 @@ class SimulationSettings(TypedDict, total=False):
     replace_on: Mapping[str, Sequence[str]] | None
     delete_before_replace: Sequence[str]
     existing: Mapping[str, Mapping[str, Mapping[str, PropertyValue]]] | None
+    stacks: Mapping[str, Mapping[str, PropertyValue]] | None
     providers: Mapping[str, object] | None
     real: Sequence[str]
     record: str | os.PathLike[str] | None

@@ -261,7 +261,8 @@ class SimulatedStack:
 
     def discrepancies(self) -> list[str]:
         """Compares the world with the state of the last result: what exists and is not recorded, and what is recorded and does not
-        exist."""
+        exist. What is retained, or deleted with another resource, is neither. Records of real providers are not compared; what these have
+        created in calls that no record has is listed."""
         return self._simulation.discrepancies(self.result._native)
 
     def close(self) -> None:
@@ -319,6 +320,7 @@ def simulate(
     replace_on: Mapping[str, Sequence[str]] | None = None,
     delete_before_replace: Sequence[str] = (),
     existing: Mapping[str, Mapping[str, Mapping[str, PropertyValue]]] | None = None,
+    stacks: Mapping[str, Mapping[str, PropertyValue]] | None = None,
     providers: Mapping[str, object] | None = None,
     real: Sequence[str] = (),
     record: str | os.PathLike[str] | None = None,
@@ -348,8 +350,11 @@ def simulate(
     :param replace_on: By patterns of types, the paths of properties whose changes replace the resource.
     :param delete_before_replace: Patterns of types whose replacements delete first.
     :param existing: What exists before, for reads and imports: properties by type and id.
+    :param stacks: The outputs of other stacks, for stack references: by ``project/stack``, with an organization before, or by the name of a
+        stack of the same project. A :class:`~stackwright.Secret` is one in the reference, too.
     :param providers: Real providers in this process by package; see :class:`stackwright.Provider`. Faults and crashes work on them, too.
-    :param real: Packages whose plugins are started.
+    :param real: Packages whose plugins are started. With ``record``, their providers construct their remote components, which no recording
+        has, and everything else is played.
     :param record: The file of a recording. Where it does not exist, all providers are real, and their calls are recorded; where it
         does, they are played and no provider is needed. It has types, names, ids, inputs and outputs; secrets are masked.
     :param plugins: Where plugins of ``real`` packages and of recordings are looked for.
@@ -367,6 +372,7 @@ def simulate(
     refuse_unknown("simulate", options, _SIMULATE_OPTIONS)
     require("replace_on", replace_on, Mapping, "a dictionary of lists of paths by types")
     require("existing", existing, Mapping, "a dictionary of things by types and ids")
+    require("stacks", stacks, Mapping, "a dictionary of outputs by the names of stacks")
     answers, answered, computed, data = read_answers(functions, outputs)
     file = None if record is None else Path(record)
     played = file.read_bytes() if file is not None and file.exists() else None
@@ -382,7 +388,8 @@ def simulate(
     things = [
         (type, id, dict(properties)) for type, known in (existing or {}).items() for id, properties in known.items()
     ]
-    simulation = Simulation(json.dumps(document).encode(), data, things, played)
+    others = {name: dict(known) for name, known in (stacks or {}).items()}
+    simulation = Simulation(json.dumps(document).encode(), data, things, others, played)
     engine: dict[str, Any] = {"providers": providers, "plugins": plugins, "passphrase": passphrase}
     given: dict[str, Any] = {**(settings or {}), "config": config, "project": project}
     name = stack or ("project/test" if project is None else "test")

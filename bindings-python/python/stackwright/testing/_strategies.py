@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._results import ConfigDeclaration
+from .._stackwright import refuse_name
 from ..engine import Engine
 from ..errors import InvalidInputError
 from ..sync import _background
@@ -30,23 +31,25 @@ def configurations(
     :param declared: The folder of a project, whose ``Pulumi.yaml`` declares the keys; or the types by key: ``string``, ``integer``,
         ``number``, ``boolean``, ``object``, ``array``, ``array<string>``…, or strategies of their own. A key with a default is left out in some
         configurations.
-    :param replaced: Strategies in the place of those of the declaration, by key. A key of another namespace is an item of
-        ``declared`` instead.
+    :param replaced: Strategies in the place of those of the declaration, by key.
+    :raises InvalidInputError: for a key that is not declared, and for a type that does not exist.
     """
     try:
         from hypothesis import strategies
     except ImportError:
         raise InvalidInputError("configurations() needs the package hypothesis: pip install hypothesis") from None
-    chosen = dict(replaced)
+    chosen, known = dict(replaced), set[str]()
     required: dict[str, Any] = {}
     optional: dict[str, Any] = {}
     for key, of_type, has_default, is_secret in _declarations(declared):
+        known.add(key.split(":", 1)[-1])
         own = chosen.pop(key.split(":", 1)[-1], None)
         strategy = own if own is not None else of_type if _is_strategy(of_type) else _of_type(strategies, key, of_type)
         if is_secret:
             strategy = strategy.map(Secret)
         (optional if has_default else required)[key] = strategy
-    required.update(chosen)
+    for name in chosen:
+        refuse_name("key", name, "the declared configuration", sorted(known))
     drawn: SearchStrategy[dict[str, Any]] = strategies.fixed_dictionaries(required, optional=optional)
     return drawn
 

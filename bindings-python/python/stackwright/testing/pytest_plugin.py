@@ -21,9 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def simulate(request: pytest.FixtureRequest) -> Iterator[Callable[..., SimulatedStack]]:
     """``stackwright.testing.simulate``, whose stacks are closed at the end of the test."""
     from . import simulate as start
-    from ._result import update_snapshots
 
-    update_snapshots(bool(request.config.getoption("--update-plans")))
     stacks: list[SimulatedStack] = []
 
     def started(*arguments: Any, **settings: Any) -> SimulatedStack:
@@ -32,7 +30,6 @@ def simulate(request: pytest.FixtureRequest) -> Iterator[Callable[..., Simulated
         return stack
 
     yield started
-    update_snapshots(False)
     for stack in stacks:
         stack.close()
 
@@ -47,5 +44,20 @@ def simulated_stack(simulate: Callable[..., SimulatedStack], request: pytest.Fix
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the mark."""
+    """Registers the mark, and makes assertions write snapshots where the option is given: those of every test, with the fixture or not."""
     config.addinivalue_line("markers", "simulated(program, **settings): the program of the fixture simulated_stack")
+    if config.getoption("--update-plans"):
+        _update_snapshots(True)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Ends the effect of the option."""
+    if config.getoption("--update-plans"):
+        _update_snapshots(False)
+
+
+def _update_snapshots(update: bool) -> None:
+    # Imported only where it is needed: every run of pytest loads this plugin.
+    from ._result import update_snapshots
+
+    update_snapshots(update)

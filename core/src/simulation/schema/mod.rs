@@ -3,6 +3,7 @@
 mod check;
 mod generate;
 mod replace;
+mod secrecy;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -11,6 +12,7 @@ use serde_json::Value;
 
 use crate::{
     error::{Error, Result},
+    message::nearest_names,
     property::{PropertyMap, PropertyValue, json::PlainValue},
 };
 
@@ -99,6 +101,22 @@ impl PackageSchema {
         Ok(schema)
     }
 
+    /// Returns the error of a type that the schema lacks, with the most similar one.
+    pub(super) fn unknown_type(&self, token: &str) -> Option<String> {
+        if self.resources.contains_key(token) {
+            return None;
+        }
+        let near = nearest_names(token, self.resources.keys().map(String::as_str), 1);
+        let hint = match near.first() {
+            Some(near) => format!("; did you mean `{near}`?"),
+            None => String::new(),
+        };
+        Some(format!(
+            "the schema of {} has no resource {token}{hint}",
+            self.name
+        ))
+    }
+
     /// Returns the schema of a resource.
     pub(super) fn resource(&self, token: &str) -> Option<&ResourceSchema> {
         self.resources.get(token)
@@ -138,16 +156,6 @@ impl ResourceSchema {
             let is_left_out = inputs.get(name).is_none_or(PropertyValue::is_null);
             if let (true, Some(default)) = (is_left_out, default) {
                 inputs.insert(name.as_str(), value_of(default));
-            }
-        }
-    }
-
-    /// Marks the values of secret properties.
-    pub(super) fn mark_secrets(&self, outputs: &mut PropertyMap) {
-        for (name, _) in self.properties.iter().filter(|(_, property)| property.secret) {
-            if let Some(value) = outputs.get(name).filter(|value| !value.is_null()) {
-                let secret = PropertyValue::secret(value.clone());
-                outputs.insert(name.as_str(), secret);
             }
         }
     }

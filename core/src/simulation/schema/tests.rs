@@ -86,7 +86,7 @@ fn outputs_are_invented_kept_and_unknown_in_previews_of_creations() {
     let outputs = |previous: Option<&PropertyMap>, is_preview| {
         let mut outputs = map(json!({"image": "a", "size": "large"}));
         schema.complete_outputs(resource, &mut outputs, previous, "web", is_preview);
-        resource.mark_secrets(&mut outputs);
+        schema.mark_secrets(resource, &mut outputs);
         outputs
     };
     let first = outputs(None, false);
@@ -133,4 +133,33 @@ fn a_document_without_a_name_is_refused() {
         error.message(),
         "the schema is no schema of a package: it has no member `name`"
     );
+}
+
+#[test]
+fn secrets_in_referenced_types_lists_and_maps_are_marked() {
+    let schema = PackageSchema::read(&json!({
+        "name": "cloud",
+        "resources": {"cloud:index:Machine": {"properties": {
+            "login": {"$ref": "#/types/cloud:index:Login"},
+            "logins": {"type": "array", "items": {"$ref": "#/types/cloud:index:Login"}},
+            "named": {"type": "object", "additionalProperties": {"oneOf": [{"$ref": "#/types/cloud:index:Login"}]}},
+        }}},
+        "types": {"cloud:index:Login": {"type": "object", "properties": {
+            "user": {"type": "string"},
+            "password": {"type": "string", "secret": true},
+            "next": {"$ref": "#/types/cloud:index:Login"},
+        }}},
+    }))
+    .unwrap();
+    let login = json!({"user": "root", "password": "a", "next": {"password": "b"}});
+    let mut outputs = map(json!({"login": login, "logins": [login], "named": {"first": login}}));
+    schema.mark_secrets(schema.resource("cloud:index:Machine").unwrap(), &mut outputs);
+    let at = |path: &str| PropertyPath::parse(path).unwrap().get(&outputs).cloned();
+    for place in ["login", "logins[0]", "named.first"] {
+        for secret in ["password", "next.password"] {
+            let path = format!("{place}.{secret}");
+            assert!(at(&path).is_some_and(|value| value.is_secret()), "{path}");
+        }
+        assert_eq!(at(&format!("{place}.user")), Some("root".into()));
+    }
 }
