@@ -200,6 +200,8 @@ export declare class Operation {
 
 /** A picture of resources. */
 export declare class Picture {
+  /** Returns the resources of a plan's document. */
+  static ofPlan(document: string): Picture
   /** Returns the operation and the stack. */
   title(): string
   /** Returns the number of resources. */

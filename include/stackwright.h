@@ -1963,6 +1963,15 @@ sw_status_t sw_engine_plugins(const struct sw_engine_t *engine,
                               struct sw_error_t **error);
 
 /**
+ * Returns the document of a plan as a picture: a text in a form of `sw_picture_form_t`. It needs no key: encrypted secrets are masked, and
+ * texts outside of them are shown as the document has them. A plan has the new values of the properties that change, and no others.
+ */
+sw_status_t sw_plan_picture(struct sw_bytes_view_t plan,
+                            int32_t form,
+                            struct sw_bytes_t **picture,
+                            struct sw_error_t **error);
+
+/**
  * Cancels an operation: running steps finish and are recorded. The second call also cancels running calls of
  * providers. Further calls, and calls after the end, have no effect. May be called from callbacks.
  */

@@ -317,6 +317,12 @@ static void operations_and_stacks_have_pictures_in_each_form(void)
     check_picture(picture, "<!doctype html>", "<title>shop/dev</title>");
     OK(sw_stack_picture(stack, SW_PICTURE_MERMAID, &picture, &error));
     check_picture(picture, "flowchart LR", "a");
+    const char *plan = "{\"manifest\": {}, \"resourcePlans\": {\"urn:pulumi:dev::shop::mem:index:Thing::gone\": {\"steps\": [\"delete\"]}}}";
+    OK(sw_plan_picture(sw_text(plan), SW_PICTURE_HTML, &picture, &error));
+    check_picture(picture, "<!doctype html>", "<title>Plan of shop/dev</title>");
+    OK(sw_plan_picture(sw_text(plan), SW_PICTURE_DOT, &picture, &error));
+    check_picture(picture, "digraph", "gone");
+    FAILS(sw_plan_picture(sw_text("{}"), SW_PICTURE_HTML, &picture, &error), SW_STATUS_INVALID_INPUT, "manifest: it is missing");
     sw_operation_free(operation);
     sw_stack_free(stack);
     sw_engine_free(engine);

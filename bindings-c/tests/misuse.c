@@ -65,6 +65,7 @@ static void null_is_refused_or_allowed_in_every_function(void)
     FAILS(sw_operation_wait(NULL, NULL, &error), SW_STATUS_MISUSE, "operation is null");
     FAILS(sw_operation_deployment(NULL, &bytes, &error), SW_STATUS_MISUSE, "operation is null");
     FAILS(sw_operation_picture(NULL, SW_PICTURE_HTML, &bytes, &error), SW_STATUS_MISUSE, "operation is null");
+    FAILS(sw_plan_picture(none, SW_PICTURE_HTML, NULL, &error), SW_STATUS_MISUSE, "pointer for the picture is null");
     FAILS(sw_stack_picture(NULL, SW_PICTURE_HTML, &bytes, &error), SW_STATUS_MISUSE, "stack is null");
     FAILS(sw_operation_wait_async(NULL, NULL, NULL, &error), SW_STATUS_MISUSE, "operation is null");
     FAILS(sw_operation_next_event(NULL, &bytes, &error), SW_STATUS_MISUSE, "operation is null");

@@ -1,6 +1,8 @@
 /** Pictures of resources: what an operation did or would do, or what a stack has. */
 import type { GraphEdge, GraphNode, ResourceGraph } from "./documents";
-import type { Native } from "./native";
+import { guarded, InvalidInputError } from "./errors";
+import { native, type Native } from "./native";
+import type { Plan } from "./operation";
 
 /**
  * A picture of resources with their parents, dependencies and changes; secrets are masked.
@@ -16,6 +18,29 @@ export class Picture {
     /** @internal */
     constructor(native: Native.Picture) {
         this.#native = native;
+    }
+
+    /**
+     * Returns the resources of a plan's document, as a file of it has them or as `Result.plan` holds it. A plan has the new values of the
+     * properties that change, and no others. It needs no key: encrypted secrets are masked, and texts outside of them are shown as the
+     * document has them.
+     *
+     * ```js
+     * const page = Picture.ofPlan(await readFile("plan.json", "utf8")).toHtml();
+     * ```
+     *
+     * @param document The document, parsed or as JSON text.
+     * @throws {InvalidInputError} It is no plan's document.
+     */
+    static ofPlan(document: Plan | string): Picture {
+        const isObject = typeof document === "object" && document !== null && !("picture" in document);
+        if (typeof document !== "string" && !isObject) {
+            const isResult = typeof document === "object" && document !== null;
+            const hint = isResult ? "a result; the picture of a result is its picture()" : document === null ? "null" : typeof document;
+            throw new InvalidInputError(`Picture.ofPlan() takes a plan's document, not ${hint}`);
+        }
+        const text = typeof document === "string" ? document : JSON.stringify(document);
+        return new Picture(guarded(() => native.Picture.ofPlan(text)));
     }
 
     /** The operation and the stack. */

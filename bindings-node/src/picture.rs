@@ -1,7 +1,10 @@
 //! Pictures of resources in their forms as text.
 
+use napi::Result;
 use napi_derive::napi;
 use stackwright::{binding, picture, state::ResourceGraph};
+
+use crate::errors;
 
 /// A picture of resources.
 #[napi]
@@ -9,6 +12,13 @@ pub struct Picture(pub(crate) picture::Picture);
 
 #[napi]
 impl Picture {
+    /// Returns the resources of a plan's document.
+    #[napi(factory, catch_unwind)]
+    pub fn of_plan(document: String) -> Result<Self> {
+        let picture = picture::Picture::of_plan_document(&document);
+        picture.map(Self).map_err(|error| errors::to_napi(&error))
+    }
+
     /// Returns the operation and the stack.
     #[napi(catch_unwind)]
     pub fn title(&self) -> String {

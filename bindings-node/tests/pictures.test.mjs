@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inspect } from "node:util";
 
-import { secret } from "stackwright";
+import { InvalidInputError, Picture, secret } from "stackwright";
 
 import { Memory, memoryEngine } from "./support.mjs";
 
@@ -39,4 +39,33 @@ test("a preview is a page with what would change and no secret", async () => {
     }
     assert.match(changed.toMermaid(), /^flowchart LR\n[^]*subgraph/);
     assert.match(changed.toDot(), /^digraph /);
+});
+
+test("the document of a plan is a picture without a key", async () => {
+    const program = (context) => {
+        context.resource(THING, "a", { size: 1, key: secret("hunter2-hunter2") });
+    };
+    const stack = await memoryEngine(new Memory()).stack("shop/dev", { program });
+    const preview = await stack.preview({ generatePlan: true });
+    const picture = Picture.ofPlan(preview.plan);
+    assert.equal(picture.title, "Plan of shop/dev");
+    const { a } = nodesOf(picture.toHtml());
+    assert.equal(a.op, "create");
+    assert.deepEqual(a.properties, [
+        { path: "key", kind: "add", new: "[secret]" },
+        { path: "size", kind: "add", new: "1" },
+    ]);
+    assert.equal(Picture.ofPlan(JSON.stringify(preview.plan)).toHtml(), picture.toHtml());
+    for (const [other, named] of [
+        [preview, /not a result; the picture of a result is its picture\(\)/],
+        [undefined, /not undefined/],
+        [null, /not null/],
+        ["{}", /manifest: it is missing/],
+        [{}, /manifest: it is missing/],
+    ]) {
+        assert.throws(
+            () => Picture.ofPlan(other),
+            (error) => error instanceof InvalidInputError && named.test(error.message),
+        );
+    }
 });

@@ -3,12 +3,21 @@
 use pyo3::prelude::*;
 use stackwright::{binding, picture, state::ResourceGraph};
 
+use crate::errors::OrRaise as _;
+
 /// A picture of resources; the package's class of this name wraps it.
 #[pyclass(frozen, module = "stackwright._stackwright")]
 pub(crate) struct Picture(pub(crate) picture::Picture);
 
 #[pymethods]
 impl Picture {
+    /// Returns the resources of a plan's document.
+    #[staticmethod]
+    fn of_plan(py: Python<'_>, document: &str) -> PyResult<Self> {
+        let picture = py.detach(|| picture::Picture::of_plan_document(document));
+        picture.map(Self).or_raise(py)
+    }
+
     /// The operation and the stack.
     #[getter]
     fn title(&self) -> &str {

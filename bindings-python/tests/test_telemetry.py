@@ -149,5 +149,13 @@ def test_settings_of_telemetry_are_read_from_the_environment_only_when_asked(
         engine.stack("shop/dev", program).preview()
     assert collector.bodies
     assert "4711" not in repr(sw.Telemetry(endpoint="http://localhost:4318", headers={"authorization": "Bearer 4711"}))
+    for endpoint, shown in [
+        ("http://localhost:4318", "http://localhost:4318"),
+        ("http://user:4711@host:4318/v1/traces", "http://[secret]@host:4318/v1/traces"),
+        ("https://user:4711/?@@host?key=4711#x", "https://[secret]@host?[secret]"),
+        ("user:4711@host", "[secret]@host"),
+        (None, None),
+    ]:
+        assert f"endpoint={shown!r}," in repr(sw.Telemetry(endpoint=endpoint))
     with pytest.raises(sw.InvalidInputError, match="needs the endpoint"):
         sync.Engine(store=f"file://{tmp_path / 'c'}", secrets=Vault(), telemetry=sw.Telemetry())

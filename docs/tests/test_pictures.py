@@ -31,11 +31,14 @@ if CHROMIUM is None:
 
 
 class Things(sw.Provider):
+    refuses = False
+
     def create(self, request: sw.CreateRequest) -> sw.CreateResult:
         return sw.CreateResult(f"id-{request.name}", request.inputs)
 
     def delete(self, request: sw.DeleteRequest) -> None:
-        pass
+        if self.refuses:
+            raise RuntimeError("the disk is busy")
 
     def diff(self, request: sw.DiffRequest) -> sw.DiffResult:
         changed = [name for name, value in request.inputs.items() if value != request.old_inputs.get(name)]
@@ -63,6 +66,29 @@ def site(url: str, fails: bool = False) -> sw.Program:
     return program
 
 
+def placed(region: str, zone: str) -> sw.Program:
+    async def program(ctx: sw.Context) -> None:
+        provider = ctx.provider("shop", "explicit", {"region": region})
+        idle = ctx.provider("shop", "idle", {"region": "here"})
+        ctx.resource(THING, f"user-{SECRET}", {"zone": zone, "tags": {SECRET: 1}, "key": sw.secret(SECRET)}, provider=provider)
+        ctx.resource(THING, "other", {"size": 1}, provider=idle)
+
+    return program
+
+
+def _draw_placed(engine: sync.Engine, things: Things, folder: Path) -> None:
+    """Draws an update of a provider, and a state with an old copy whose deletion failed."""
+    engine.stack("shop/placed", placed("here", "a")).up()
+    (folder / "providers.html").write_text(engine.stack("shop/placed", placed("there", "a")).preview().to_html())
+    stack = engine.stack("shop/placed", placed("here", "b"))
+    things.refuses = True
+    with pytest.raises(sw.FailedError):
+        stack.up()
+    things.refuses = False
+    (folder / "copies.html").write_text(stack.graph().to_html())
+    (folder / "copy.html").write_text(stack.preview().to_html())
+
+
 async def large(ctx: sw.Context) -> None:
     for group in range(LARGE // 40):
         box = ctx.component("shop:index:Network", f"network-{group}")
@@ -86,7 +112,8 @@ async def dense(ctx: sw.Context) -> None:
 
 
 def _draw(folder: Path) -> None:
-    with sync.Engine(store=f"file://{folder}/state", passphrase="correct horse", providers={"shop": Things()}) as engine:
+    things = Things()
+    with sync.Engine(store=f"file://{folder}/state", passphrase="correct horse", providers={"shop": things}) as engine:
         engine.stack("shop/dev", shop(False)).up()
         preview = engine.stack("shop/dev", shop(True)).preview()
         (folder / "small.html").write_text(preview.to_html())
@@ -98,6 +125,7 @@ def _draw(folder: Path) -> None:
             engine.stack("shop/site", site("there", fails=True)).up()
         assert failed.value.result is not None
         (folder / "failed.html").write_text(failed.value.result.to_html())
+        _draw_placed(engine, things, folder)
         (folder / "large.html").write_text(engine.stack("shop/many", large).preview().to_html())
         (folder / "flat.html").write_text(engine.stack("shop/flat", flat).preview().to_html())
         (folder / "dense.html").write_text(engine.stack("shop/dense", dense).preview().to_html())
@@ -268,6 +296,47 @@ def test_a_failed_operation_and_changed_outputs_are_shown(page: Any, pages: Path
     shot(page, "outputs")
     page.keyboard.press("Escape")
     assert page.locator("#details").is_hidden()
+
+
+def operations(page: Any) -> list[str]:
+    """Returns the buttons that filter by operation."""
+    return [text for text in page.locator(".operation:visible").all_inner_texts() if text]
+
+
+def test_a_provider_that_changes_is_shown_and_the_counts_agree(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/providers.html")
+    status(page, "^3 of 3 resources")
+    assert operations(page) == ["~ 1 update", "2 unchanged"]
+    page.click("#show-list")
+    page.click('[role="treeitem"] >> text=explicit')
+    details = page.inner_text("#details")
+    assert "to update" in details and "region" in details and '"here" → "there"' in details, details
+    assert SECRET not in page.content() and "user-[secret]" in page.content()
+    shot(page, "providers")
+    page.click("#providers")
+    # The provider to which nothing happens, and the default one.
+    total = int(re.findall(r"of (\d+)", page.inner_text("#status"))[0])
+    assert total > 3 and operations(page) == ["~ 1 update", f"{total - 1} unchanged"]
+    page.click("#providers")
+    page.click('.operation[data-op="update"]')
+    status(page, "^2 of 3 resources")
+
+
+def test_an_old_copy_that_waits_for_its_deletion_is_shown(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/copies.html")
+    status(page, "^3 of 3 resources")
+    assert operations(page) == ["− 1 pending deletion", "2 unchanged"]
+    page.click("#show-list")
+    page.locator('[role="treeitem"]', has=page.locator('[aria-label="pending deletion"]')).click()
+    details = page.inner_text("#details")
+    assert "user-[secret]" in details and "pending deletion" in details and '"a"' in details, details
+    page.click("#show-graph")
+    shot(page, "copies")
+    page.goto(f"file://{pages}/copy.html")
+    assert operations(page) == ["− 1 delete", "2 unchanged"]
+    page.click("#show-list")
+    page.locator('[role="treeitem"]', has=page.locator('[aria-label="delete"]')).click()
+    assert "to delete" in page.inner_text("#details")
 
 
 @pytest.mark.parametrize("name", ["flat", "dense"])

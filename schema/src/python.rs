@@ -63,12 +63,19 @@ const MASKED_REPR: &str = r#"
         return f"ConfigEntry(object_value={structure}, secret={self.secret}, value={value})"
 "#;
 
-/// The class of settings whose headers can be secret, and how these are shown.
+/// The class of settings whose headers can be secret, as can a part of the URL, and how these are shown.
 const TELEMETRY: &str = "Telemetry";
 const TELEMETRY_REPR: &str = r#"
     def __repr__(self) -> str:
         headers = None if self.headers is None else dict.fromkeys(self.headers, "[secret]")
-        return f"Telemetry(endpoint={self.endpoint!r}, headers={headers!r}, service_name={self.service_name!r})"
+        endpoint = self.endpoint
+        if isinstance(endpoint, str):
+            # A user and a password stand before the host, and a key can stand in the query.
+            scheme, slashes, rest = endpoint.rpartition("://")
+            _, at, place = rest.rpartition("@")
+            place, mark, _ = place.partition("?")
+            endpoint = f"{scheme}{slashes}{'[secret]@' if at else ''}{place}{'?[secret]' if mark else ''}"
+        return f"Telemetry(endpoint={endpoint!r}, headers={headers!r}, service_name={self.service_name!r})"
 "#;
 
 /// The class of settings of plugins, and how the usual ones are made.

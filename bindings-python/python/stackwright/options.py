@@ -385,7 +385,14 @@ class Telemetry:
 
     def __repr__(self) -> str:
         headers = None if self.headers is None else dict.fromkeys(self.headers, "[secret]")
-        return f"Telemetry(endpoint={self.endpoint!r}, headers={headers!r}, service_name={self.service_name!r})"
+        endpoint = self.endpoint
+        if isinstance(endpoint, str):
+            # A user and a password stand before the host, and a key can stand in the query.
+            scheme, slashes, rest = endpoint.rpartition("://")
+            _, at, place = rest.rpartition("@")
+            place, mark, _ = place.partition("?")
+            endpoint = f"{scheme}{slashes}{'[secret]@' if at else ''}{place}{'?[secret]' if mark else ''}"
+        return f"Telemetry(endpoint={endpoint!r}, headers={headers!r}, service_name={self.service_name!r})"
 
 
 class StoreCredentials(TypedDict, total=False):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import html
 import json
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from ._results import GraphEdge, GraphNode, ResourceGraph
 from ._stackwright import Graph as NativeGraph, Picture as NativePicture
+from .errors import InvalidInputError
 
 __all__ = ["Picture", "StackGraph"]
 
@@ -28,6 +30,24 @@ class Picture:
 
     def __init__(self, native: NativePicture) -> None:
         self._native = native
+
+    @classmethod
+    def of_plan(cls, document: Mapping[str, Any] | str) -> Picture:
+        """Returns the resources of a plan's document, as a file of it has them or as :attr:`~stackwright.Result.plan` holds it. ::
+
+            page = sw.Picture.of_plan(Path("plan.json").read_text()).to_html()
+
+        A plan has the new values of the properties that change, and no others. It needs no key: encrypted secrets are masked, and texts
+        outside of them are shown as the document has them.
+
+        :param document: The document as a mapping or as JSON text.
+        :raises InvalidInputError: It is no plan's document.
+        """
+        if not isinstance(document, (Mapping, str)):
+            hint = "; the picture of a result is its picture()" if hasattr(document, "picture") else ""
+            raise InvalidInputError(f"of_plan() takes a plan's document, not {type(document).__name__}{hint}")
+        text = document if isinstance(document, str) else json.dumps(dict(document))
+        return cls(NativePicture.of_plan(text))
 
     @property
     def title(self) -> str:

@@ -47,7 +47,8 @@ impl Following {
     #[must_use]
     pub fn new(operation: &Operation, title: Title, form: Form, paint: Paint) -> Self {
         let events = operation.events();
-        let board = |title| Board::new(title, Arc::new(SystemClock));
+        let json = events.json(false);
+        let board = |title| Board::new(title, Arc::new(SystemClock)).masking(&json);
         let content = match form {
             Form::Lines => Content::Lines(Lines::new(title).painted(paint)),
             Form::Screen => Content::Screen(board(title).painted(paint), Screen::new()),
@@ -55,7 +56,7 @@ impl Following {
         };
         Self {
             operation: operation.clone(),
-            json: events.json(false),
+            json,
             events,
             content,
             is_over: false,

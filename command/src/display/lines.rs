@@ -85,7 +85,7 @@ impl Lines {
     fn added(&mut self, event: &EngineEvent, json: &EventJson) -> String {
         let mut text = String::new();
         match &event.payload {
-            EventPayload::Cancel => return self.ending.messages(self.paint),
+            EventPayload::Cancel => return json.text(&self.ending.messages(self.paint)).into_owned(),
             _ if self.began => {}
             _ => {
                 self.began = true;
@@ -95,14 +95,14 @@ impl Lines {
         match &event.payload {
             EventPayload::ResourcePre(step) if !event.internal => {
                 self.times.insert(step.metadata.urn.clone(), event.timestamp);
-                self.step(&mut text, step, Stage::Begun, event.timestamp);
+                self.step(&mut text, step, Stage::Begun, event.timestamp, json);
             }
             EventPayload::ResourceOutputs(step) if !event.internal => {
                 self.ending.ended(step);
-                self.step(&mut text, step, Stage::Done, event.timestamp);
+                self.step(&mut text, step, Stage::Done, event.timestamp, json);
             }
             EventPayload::ResourceOperationFailed { step, .. } => {
-                self.step(&mut text, step, Stage::Failed, event.timestamp);
+                self.step(&mut text, step, Stage::Failed, event.timestamp, json);
             }
             EventPayload::Diagnostic(diagnostic) => self.diagnostic(&mut text, diagnostic, json),
             EventPayload::Stdout { message } => line(&mut text, json.text(message).trim_end()),
@@ -121,7 +121,7 @@ impl Lines {
         text
     }
 
-    fn step(&self, text: &mut String, step: &StepEvent, stage: Stage, now: Timestamp) {
+    fn step(&self, text: &mut String, step: &StepEvent, stage: Stage, now: Timestamp, json: &EventJson) {
         let has_failed = matches!(stage, Stage::Failed);
         if !self.shown.progress && !has_failed {
             return;
@@ -138,13 +138,12 @@ impl Lines {
             let StepMetadata {
                 resource_type, urn, ..
             } = &step.metadata;
-            line(
-                text,
-                &format!("    {resource_type} {} unchanged ", self.shown.name(urn)),
-            );
+            let unchanged = format!("    {resource_type} {} unchanged ", self.shown.name(urn));
+            line(text, &json.text(&unchanged));
         }
         let name = self.shown.name(&step.metadata.urn);
         if let Some(shown) = rows::line(&step.metadata, name, stage, step.planning, seconds) {
+            let shown = json.text(&shown);
             let shown = match has_failed {
                 true => self.paint.error(&shown),
                 false => self.paint.op(step.metadata.op, &shown),
@@ -164,7 +163,8 @@ impl Lines {
             let (kind, name) = (urn.resource_type(), self.shown.name(urn));
             let message = format!("{}{first}", prefix(diagnostic.severity));
             let message = self.paint.severity(diagnostic.severity, &message);
-            line(text, &format!("    {kind} {name}  {message}"));
+            let about = format!("    {kind} {name}");
+            line(text, &format!("{}  {message}", json.text(&about)));
         }
         self.ending.diagnostics.add(urn, diagnostic, &message);
     }

@@ -17,7 +17,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{diagnostic::Diagnostic, runtime::Timestamp};
 
 pub use changes::PropertyChange;
-pub(crate) use changes::{changes_between, scrubbed};
+pub(crate) use changes::changes_between;
 pub use counts::ChangeCounts;
 pub use event_log::EventLog;
 pub use json::EventJson;

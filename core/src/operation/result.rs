@@ -172,7 +172,7 @@ impl OperationResult {
                     && !self.is_in_error(diagnostic)
                     && !self.is_in_step(diagnostic)
             })
-            .map(diagnostic_line)
+            .map(|diagnostic| diagnostic_line(diagnostic, &self.redactor))
             .collect();
         if !self.has_resource_changes() {
             // Nothing else shows why the operation has changes.
@@ -182,7 +182,7 @@ impl OperationResult {
             }
         }
         if let Some(moves) = render_moves(&self.suggested_moves) {
-            append(&mut tree, &moves);
+            append(&mut tree, &self.redactor.scrub(&moves));
         }
         if !shown.is_empty() {
             append(&mut tree, &shown.join("\n"));
@@ -191,14 +191,15 @@ impl OperationResult {
             // The message of a failed program, a traceback for instance, contains the error.
             let is_shown =
                 error.kind() == ErrorKind::Program && shown.iter().any(|text| text.contains(error.message()));
+            let scrub = |text: &str| self.redactor.scrub(text).into_owned();
             if !is_shown {
-                append(&mut tree, error.message());
+                append(&mut tree, &scrub(error.message()));
             }
             if let Some(urn) = error.urn() {
-                tree.push_str(&format!("  resource: {urn}\n"));
+                tree.push_str(&format!("  resource: {}\n", scrub(urn.as_str())));
             }
             for hint in error.hints() {
-                tree.push_str(&format!("  hint: {hint}\n"));
+                tree.push_str(&format!("  hint: {}\n", scrub(hint)));
             }
         }
         tree
@@ -306,16 +307,16 @@ fn outputs_text(changes: &[PropertyChange]) -> String {
     format!("outputs:\n{}", lines.join("\n"))
 }
 
-/// Returns a diagnostic as one line.
-fn diagnostic_line(diagnostic: &Diagnostic) -> String {
+/// Returns a diagnostic as one line. Secrets are masked.
+fn diagnostic_line(diagnostic: &Diagnostic, redactor: &Redactor) -> String {
     let severity = diagnostic.severity.name();
+    let message = redactor.scrub(diagnostic.message.library());
     match &diagnostic.urn {
         Some(urn) => format!(
-            "{severity}: {} ({}): {}",
-            urn.name(),
-            urn.resource_type(),
-            diagnostic.message.library()
+            "{severity}: {} ({}): {message}",
+            redactor.scrub(urn.name()),
+            redactor.scrub(urn.resource_type()),
         ),
-        None => format!("{severity}: {}", diagnostic.message.library()),
+        None => format!("{severity}: {message}"),
     }
 }

@@ -3,18 +3,21 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
 
 use super::{
     Picture,
     node::{Draft, PictureNode, changed, listed},
 };
 use crate::{
+    error::Result,
     event::{OperationOutcome, PropertyChange, StepResult},
-    plan::{Plan, ResourcePlan},
+    plan::{Plan, ResourcePlan, resources_of},
     property::PropertyMap,
     resource::ResourceState,
     secrets::Redactor,
     state::{ResourceGraph, Snapshot, root_stack_of},
+    step::StepOp,
     urn::Urn,
 };
 
@@ -38,7 +41,7 @@ impl Picture {
                 redactor.learn_value(value);
             }
         }
-        let picture = Drafts::of_records(records, &redactor).finish(title, false);
+        let picture = Drafts::of_records(records, &redactor).finish(&title, false, &redactor);
         match root_stack_of(records) {
             Some(root) => picture.with_outputs(Vec::new(), &root.outputs, &redactor),
             None => picture,
@@ -55,9 +58,9 @@ impl Picture {
     ) -> Self {
         let mut drafts = Drafts::of_records(&state.resources, redactor);
         for result in steps {
-            drafts.add_step(result, redactor);
+            drafts.add_step(result, steps, redactor);
         }
-        drafts.finish(title, planned)
+        drafts.finish(&title, planned, redactor)
     }
 
     /// Sets how the operation ended, and its error.
@@ -89,24 +92,51 @@ impl Picture {
     /// Returns the resources of a plan. A plan has the new values of the properties that change, and no others.
     #[must_use]
     pub fn of_plan(title: impl Into<String>, plan: &Plan) -> Self {
+        Self::of_planned(&title.into(), &plan.resources)
+    }
+
+    /// Returns the resources of a plan's document, without the key of its secrets: these are masked. Texts outside of secrets are shown
+    /// as they are, since the document has them in plain form.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] with the place for a malformed document.
+    ///
+    /// ```
+    /// use stackwright::picture::Picture;
+    ///
+    /// let picture = Picture::of_plan_document(r#"{"manifest": {}, "resourcePlans": {}}"#)?;
+    /// assert_eq!(picture.title(), "Plan");
+    /// # Ok::<(), stackwright::Error>(())
+    /// ```
+    pub fn of_plan_document(document: &str) -> Result<Self> {
+        let resources = resources_of(document)?;
+        let title = match resources.keys().next() {
+            Some(urn) => format!("Plan of {}/{}", urn.project(), urn.stack()),
+            None => "Plan".to_owned(),
+        };
+        Ok(Self::of_planned(&title, &resources))
+    }
+
+    fn of_planned(title: &str, resources: &FxHashMap<Urn, ResourcePlan>) -> Self {
         let redactor = Redactor::new();
-        plan.each_secret_text(&mut |text, is_scalar| redactor.learn_text(text, is_scalar));
         let mut drafts = Drafts::default();
-        let mut planned: Vec<_> = plan.resources.iter().collect();
+        let mut planned: Vec<_> = resources.iter().collect();
         planned.sort_by_key(|(urn, _)| *urn);
-        for (urn, resource) in planned {
-            drafts
-                .0
-                .insert(urn.clone(), planned_draft(urn, resource, &redactor));
+        for (_, resource) in &planned {
+            resource.each_secret_text(&mut |text, is_scalar| redactor.learn_text(text, is_scalar));
         }
-        drafts.finish(title.into(), true)
+        for (urn, resource) in planned {
+            let draft = planned_draft(urn, resource, &redactor);
+            drafts.drafts.insert((urn.clone(), IN_USE), draft);
+        }
+        drafts.finish(title, true, &redactor)
     }
 }
 
 fn planned_draft(urn: &Urn, resource: &ResourcePlan, redactor: &Redactor) -> Draft {
     let goal = resource.goal.as_ref();
     let custom = goal.is_none_or(|goal| goal.custom);
-    let mut draft = Draft::new(urn, urn.resource_type(), custom);
+    let mut draft = Draft::new(urn, urn.resource_type(), custom, redactor);
     for op in &resource.steps {
         draft.set_op(*op);
     }
@@ -121,7 +151,7 @@ fn planned_draft(urn: &Urn, resource: &ResourcePlan, redactor: &Redactor) -> Dra
     let mut properties = listed(&diff.adds, Some("add"), redactor);
     properties.extend(listed(&diff.updates, Some("update"), redactor));
     properties.extend(diff.deletes.iter().map(|key| super::PictureChange {
-        path: key.to_string(),
+        path: redactor.scrub(key).into_owned(),
         kind: Some("delete"),
         replaces: false,
         old: None,
@@ -131,35 +161,76 @@ fn planned_draft(urn: &Urn, resource: &ResourcePlan, redactor: &Redactor) -> Dra
     draft
 }
 
+/// A URN, with a number for each record that has it: 0 for the one in use, and numbers from 1 on for old copies.
+type Place = (Urn, usize);
+
+/// The number of the record in use.
+const IN_USE: usize = 0;
+
 /// The nodes by URN, in the order in which they were added.
 #[derive(Default)]
-struct Drafts(IndexMap<Urn, Draft>);
+struct Drafts {
+    drafts: IndexMap<Place, Draft>,
+    /// The old copies with their places.
+    copies: Vec<(Place, Arc<ResourceState>)>,
+}
 
 impl Drafts {
     fn of_records(records: &[Arc<ResourceState>], redactor: &Redactor) -> Self {
-        let live = records.iter().filter(|record| !record.delete);
-        let drafts = live.map(|record| (record.urn.clone(), Draft::unchanged(record, redactor)));
-        Self(drafts.collect())
+        let mut drafts = Self::default();
+        for record in records {
+            if !record.delete {
+                let place = (record.urn.clone(), IN_USE);
+                drafts.drafts.insert(place, Draft::unchanged(record, redactor));
+            } else if !record.pending_replacement {
+                drafts.add_copy(record, redactor);
+            }
+        }
+        drafts
     }
 
-    fn add_step(&mut self, result: &StepResult, redactor: &Redactor) {
+    /// Adds an old copy; returns its place.
+    fn add_copy(&mut self, record: &Arc<ResourceState>, redactor: &Redactor) -> Place {
+        let of_urn = self.copies.iter().filter(|(_, copy)| copy.urn == record.urn);
+        let place = (record.urn.clone(), of_urn.count() + 1);
+        self.drafts
+            .insert(place.clone(), Draft::old_copy(record, redactor));
+        self.copies.push((place.clone(), Arc::clone(record)));
+        place
+    }
+
+    /// Adds the result of a step, which is one of `steps`.
+    fn add_step(&mut self, result: &StepResult, steps: &[StepResult], redactor: &Redactor) {
+        if let Some(copy) = deleted_copy(result) {
+            let known = self.copies.iter().find(|(_, known)| is_same(known, copy));
+            let place = match known {
+                Some((place, _)) => Some(place.clone()),
+                // The deletion is a part of a replacement by the same operation, which is one node.
+                None if is_replaced_by(copy, steps) => None,
+                None => Some(self.add_copy(copy, redactor)),
+            };
+            if let Some(draft) = place.and_then(|place| self.drafts.get_mut(&place)) {
+                draft.end_copy(result, redactor);
+                return;
+            }
+        }
         let step = &result.step.metadata;
         let state = step.new.as_ref().or(step.old.as_ref());
         let custom = state.is_none_or(|state| state.0.custom);
         let draft = self
-            .0
-            .entry(step.urn.clone())
-            .or_insert_with(|| Draft::new(&step.urn, step.resource_type.as_str(), custom));
+            .drafts
+            .entry((step.urn.clone(), IN_USE))
+            .or_insert_with(|| Draft::new(&step.urn, step.resource_type.as_str(), custom, redactor));
         // The state after an operation has the resource already: what happened to it replaces what it has.
         draft.add(result, redactor);
     }
 
     /// Puts parents before their children and resolves URNs to places. Parents that form a circle, and those that are not there, are left
     /// out.
-    fn finish(self, title: String, planned: bool) -> Picture {
-        let drafts = self.0;
+    fn finish(self, title: &str, planned: bool, redactor: &Redactor) -> Picture {
+        let drafts = self.drafts;
         let places = places(&drafts);
-        let place_of = |urn: &Urn| drafts.get_index_of(urn).map(|index| places[index]);
+        let place_of = |urn: &Urn| index_of(&drafts, urn).map(|index| places[index]);
         let mut nodes: Vec<(usize, PictureNode)> = drafts
             .values()
             .enumerate()
@@ -180,7 +251,7 @@ impl Drafts {
             .collect();
         nodes.sort_by_key(|(place, _)| *place);
         Picture {
-            title,
+            title: redactor.scrub(title).into_owned(),
             planned,
             outcome: None,
             error: None,
@@ -190,12 +261,46 @@ impl Drafts {
     }
 }
 
+/// Returns the old copy that a step deletes; `None` for other steps.
+fn deleted_copy(result: &StepResult) -> Option<&Arc<ResourceState>> {
+    let step = &result.step.metadata;
+    let deletes = matches!(
+        step.op,
+        StepOp::Delete | StepOp::DeleteReplaced | StepOp::Discard | StepOp::DiscardReplaced
+    );
+    let old = step.old.as_ref().filter(|_| deletes)?;
+    old.0.delete.then_some(&old.0)
+}
+
+/// Returns whether one of the steps has replaced what is the old copy now.
+fn is_replaced_by(copy: &ResourceState, steps: &[StepResult]) -> bool {
+    steps.iter().any(|result| {
+        let step = &result.step.metadata;
+        let replaces = matches!(
+            step.op,
+            StepOp::Replace | StepOp::CreateReplacement | StepOp::ReadReplacement | StepOp::ImportReplacement
+        );
+        replaces && step.old.as_ref().is_some_and(|old| is_same(&old.0, copy))
+    })
+}
+
+/// Returns whether two records are of the same thing, of which one is marked as an old copy.
+fn is_same(one: &ResourceState, other: &ResourceState) -> bool {
+    one.urn == other.urn && one.id == other.id && one.created == other.created && one.inputs == other.inputs
+}
+
+/// Returns the index of the record in use, or of the first old copy where there is none.
+fn index_of(drafts: &IndexMap<Place, Draft>, urn: &Urn) -> Option<usize> {
+    let of = |number: usize| drafts.get_index_of(&(urn.clone(), number));
+    of(IN_USE).or_else(|| of(IN_USE + 1))
+}
+
 /// A node without a place, and one on the way up from another.
 const NO_PLACE: usize = usize::MAX;
 const VISITED: usize = usize::MAX - 1;
 
 /// Returns the place of each node when parents precede their children and the order stays otherwise.
-fn places(drafts: &IndexMap<Urn, Draft>) -> Vec<usize> {
+fn places(drafts: &IndexMap<Place, Draft>) -> Vec<usize> {
     let mut places = vec![NO_PLACE; drafts.len()];
     let mut next = 0;
     for index in 0..drafts.len() {
@@ -208,7 +313,7 @@ fn places(drafts: &IndexMap<Urn, Draft>) -> Vec<usize> {
             at = drafts[index]
                 .parent
                 .as_ref()
-                .and_then(|urn| drafts.get_index_of(urn));
+                .and_then(|urn| index_of(drafts, urn));
         }
         for index in chain.into_iter().rev() {
             places[index] = next;

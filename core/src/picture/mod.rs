@@ -84,9 +84,10 @@ impl Picture {
         self.nodes.is_empty()
     }
 
-    /// Returns the node of a resource.
+    /// Returns the node of a resource; that of an old copy only where there is no other.
     #[must_use]
     pub fn node(&self, urn: &Urn) -> Option<&PictureNode> {
-        self.nodes.iter().find(|node| node.urn == *urn)
+        let mut nodes = self.nodes.iter().filter(|node| node.urn == *urn);
+        nodes.clone().find(|node| !node.old_copy).or_else(|| nodes.next())
     }
 }

@@ -1,14 +1,11 @@
 //! One resource of a graph, and what steps change of it.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use crate::{
-    event::{PropertyChange, StepMetadata, StepResult, scrubbed, value_text},
+    event::{PropertyChange, StepMetadata, StepResult, value_text},
     property::PropertyMap,
     resource::ResourceState,
     secrets::Redactor,
@@ -46,11 +43,15 @@ pub struct PictureChange {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PictureNode {
-    /// The identity.
+    /// The identity. Pages have its text without secrets.
+    #[serde(skip)]
     pub urn: Urn,
-    /// The name.
+    /// The identity as pages show it.
+    #[serde(rename = "urn")]
+    pub(super) shown_urn: String,
+    /// The name, secrets masked.
     pub name: String,
-    /// The type.
+    /// The type, secrets masked.
     #[serde(rename = "type")]
     pub resource_type: String,
     /// The name of what happens to it, as in summaries: `create`, `update`, `replace`, `delete`, `read`, `import`, `refresh`, `discard` or
@@ -69,6 +70,12 @@ pub struct PictureNode {
     /// Whether deletion is refused.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub protect: bool,
+    /// Whether it is an old copy of a replaced resource, a thing of its own.
+    #[serde(skip)]
+    pub old_copy: bool,
+    /// Whether it is an old copy that waits for its deletion; `op` is `delete` then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub pending_deletion: bool,
     /// The error of a failed step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
@@ -88,14 +95,39 @@ pub(super) struct Draft {
 impl Draft {
     /// Creates an unchanged resource.
     pub(super) fn unchanged(state: &ResourceState, redactor: &Redactor) -> Self {
-        let mut draft = Self::new(&state.urn, state.resource_type.as_str(), state.custom);
+        let mut draft = Self::new(&state.urn, state.resource_type.as_str(), state.custom, redactor);
         draft.describe(state, redactor);
         draft.node.properties = listed(&state.inputs, None, redactor);
         draft
     }
 
+    /// Creates an old copy of a replaced resource, which waits for its deletion.
+    pub(super) fn old_copy(state: &ResourceState, redactor: &Redactor) -> Self {
+        let mut draft = Self::unchanged(state, redactor);
+        draft.set_op(StepOp::Delete);
+        draft.node.old_copy = true;
+        draft.node.pending_deletion = true;
+        draft
+    }
+
+    /// Adds the result of the deletion of an old copy.
+    pub(super) fn end_copy(&mut self, result: &StepResult, redactor: &Redactor) {
+        let step = &result.step.metadata;
+        self.fail(result, redactor);
+        // A copy that has been deleted waits no longer, and one that is read only has its record removed.
+        self.node.pending_deletion = result.failure.is_some();
+        self.node.op = match step.op {
+            StepOp::DiscardReplaced => StepOp::Discard.name(),
+            _ => StepOp::Delete.name(),
+        };
+        if let Some(old) = &step.old {
+            self.node.properties = listed(&old.0.inputs, Some("delete"), redactor);
+        }
+    }
+
     /// Creates a resource of which no state is known.
-    pub(super) fn new(urn: &Urn, resource_type: &str, custom: bool) -> Self {
+    pub(super) fn new(urn: &Urn, resource_type: &str, custom: bool, redactor: &Redactor) -> Self {
+        let scrub = |text: &str| redactor.scrub(text).into_owned();
         let kind = match () {
             () if urn.is_root_stack() => "stack",
             () if resource_type.starts_with(PROVIDER_TYPE) => "provider",
@@ -105,14 +137,17 @@ impl Draft {
         Self {
             node: PictureNode {
                 urn: urn.clone(),
-                name: urn.name().to_owned(),
-                resource_type: resource_type.to_owned(),
+                shown_urn: scrub(urn.as_str()),
+                name: scrub(urn.name()),
+                resource_type: scrub(resource_type),
                 op: StepOp::Same.name(),
                 parent: None,
                 depends_on: Vec::new(),
                 kind,
                 id: String::new(),
                 protect: false,
+                old_copy: false,
+                pending_deletion: false,
                 failure: None,
                 properties: Vec::new(),
             },
@@ -139,9 +174,7 @@ impl Draft {
     /// Adds the result of a step. Several steps of one resource give one node: the step of the highest weight names it.
     pub(super) fn add(&mut self, result: &StepResult, redactor: &Redactor) {
         let step = &result.step.metadata;
-        if let Some(failure) = &result.failure {
-            self.node.failure = Some(redactor.scrub(failure.error.message()).into_owned());
-        }
+        self.fail(result, redactor);
         let is_old_copy = matches!(step.op, StepOp::DeleteReplaced | StepOp::DiscardReplaced);
         if is_old_copy && self.op != StepOp::Same {
             return;
@@ -153,6 +186,12 @@ impl Draft {
         let properties = properties_of(step, redactor);
         if !properties.is_empty() {
             self.node.properties = properties;
+        }
+    }
+
+    fn fail(&mut self, result: &StepResult, redactor: &Redactor) {
+        if let Some(failure) = &result.failure {
+            self.node.failure = Some(redactor.scrub(failure.error.message()).into_owned());
         }
     }
 
@@ -196,16 +235,13 @@ pub(super) fn listed(
 ) -> Vec<PictureChange> {
     let sorted: BTreeMap<_, _> = map.iter().filter(|(_, value)| !value.is_null()).collect();
     let changes = sorted.into_iter().map(|(key, value)| {
-        let shown = value_text(&scrubbed(value, redactor), MAX_VALUE_LENGTH);
+        let shown = value_text(&redactor.scrub_value(value), MAX_VALUE_LENGTH);
         let (old, new) = match kind {
             Some("delete") => (Some(shown), None),
             _ => (None, Some(shown)),
         };
         PictureChange {
-            path: match redactor.scrub(key) {
-                Cow::Borrowed(key) => key.to_owned(),
-                Cow::Owned(key) => key,
-            },
+            path: redactor.scrub(key).into_owned(),
             kind,
             replaces: false,
             old,

@@ -95,7 +95,7 @@ impl Picture {
 
     fn is_shown(&self, at: usize) -> bool {
         let node = &self.nodes[at];
-        node.kind != "stack" && (node.kind != "provider" || !node.name.starts_with("default"))
+        node.kind != "stack" && (node.kind != "provider" || !node.urn.is_default_provider())
     }
 }
 
@@ -228,7 +228,12 @@ fn label(node: &PictureNode) -> String {
         "discard" => "< ",
         _ => "",
     };
-    format!("{sign}{}", node.name)
+    let waits = if node.pending_deletion {
+        " (pending deletion)"
+    } else {
+        ""
+    };
+    format!("{sign}{}{waits}", node.name)
 }
 
 fn line(text: &mut String, depth: usize, content: std::fmt::Arguments<'_>) {

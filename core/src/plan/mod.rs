@@ -80,7 +80,25 @@ pub(crate) struct PlanKeys {
     pub(crate) is_own: bool,
 }
 
+/// Returns the resources of a plan's document. Its encrypted secrets stay so: they have no value.
+///
+/// # Errors
+/// [`crate::ErrorKind::InvalidInput`] with the place for a malformed document.
+pub(crate) fn resources_of(document: &str) -> Result<FxHashMap<Urn, ResourcePlan>> {
+    json::read_sealed(document)
+}
+
 impl ResourcePlan {
+    /// Calls `learn` with every secret text.
+    pub(crate) fn each_secret_text(&self, learn: &mut dyn FnMut(&str, bool)) {
+        let goal = self.goal.iter();
+        let diffs = goal.flat_map(|goal| [&goal.input_diff, &goal.output_diff]);
+        let maps = diffs.flat_map(|diff| [&diff.adds, &diff.updates]);
+        for value in maps.chain(&self.outputs).flat_map(PropertyMap::values) {
+            value.each_secret_text(learn);
+        }
+    }
+
     /// Returns whether the resource is to be replaced.
     fn is_replacement(&self) -> bool {
         self.steps.contains(&StepOp::CreateReplacement)
@@ -143,12 +161,7 @@ impl Plan {
     /// Calls `learn` with every secret text in the resources' plans.
     pub(crate) fn each_secret_text(&self, learn: &mut dyn FnMut(&str, bool)) {
         for planned in self.resources.values() {
-            let goal = planned.goal.iter();
-            let diffs = goal.flat_map(|goal| [&goal.input_diff, &goal.output_diff]);
-            let maps = diffs.flat_map(|diff| [&diff.adds, &diff.updates]);
-            for value in maps.chain(&planned.outputs).flat_map(PropertyMap::values) {
-                value.each_secret_text(learn);
-            }
+            planned.each_secret_text(learn);
         }
     }
 

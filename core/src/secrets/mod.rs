@@ -20,9 +20,8 @@ pub use cloud::{DataKey, KeyService, KeyServiceCallbacks, KeyServiceProvider};
 pub use locked::LockedSecrets;
 pub(crate) use locked::open_or_lock;
 pub use passphrase::PassphraseProvider;
-pub(crate) use redact::PLACEHOLDER;
 pub use redact::Redactor;
-pub(crate) use redact::WeakRedactor;
+pub(crate) use redact::{PLACEHOLDER, WeakRedactor, numbered, renamed, with_texts};
 pub(crate) use redacting::RedactingSecrets;
 
 use crate::error::Result;

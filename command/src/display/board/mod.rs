@@ -48,6 +48,8 @@ pub struct Board {
     cancellations: u8,
     /// Running downloads and installations, each by its name.
     downloads: BTreeMap<String, String>,
+    /// Masks secrets in texts; known from the first event on at the latest.
+    json: Option<EventJson>,
 }
 
 impl Board {
@@ -68,6 +70,16 @@ impl Board {
             has_ended: false,
             cancellations: 0,
             downloads: BTreeMap::new(),
+            json: None,
+        }
+    }
+
+    /// Masks secrets as `json` does, also in the rows of steps whose events came before the board was made.
+    #[must_use]
+    pub fn masking(self, json: &EventJson) -> Self {
+        Self {
+            json: Some(json.clone()),
+            ..self
         }
     }
 
@@ -86,10 +98,14 @@ impl Board {
     /// Takes an event.
     pub fn event(&mut self, event: &EngineEvent, json: &EventJson) {
         let now = event.timestamp;
+        if self.json.is_none() {
+            self.json = Some(json.clone());
+        }
         match &event.payload {
             EventPayload::ResourcePre(step) if !event.internal => {
                 let row = self.row(&step.metadata.urn, now);
                 row.begin(&step.metadata, step.planning, now);
+                self.mask(&step.metadata.urn);
             }
             EventPayload::ResourceOutputs(step) if !event.internal => {
                 self.ending.ended(step);
@@ -114,7 +130,7 @@ impl Board {
                 self.end = self.ending.text(ended, self.shown, self.paint, json);
             }
             EventPayload::Cancel => {
-                self.end.push_str(&self.ending.messages(self.paint));
+                self.end.push_str(&json.text(&self.ending.messages(self.paint)));
                 self.has_ended = true;
             }
             _ => {}
@@ -137,6 +153,14 @@ impl Board {
     fn step_ended(&mut self, step: &StepEvent, stage: Stage, now: Timestamp) {
         let row = self.row(&step.metadata.urn, now);
         row.end(&step.metadata, stage, step.planning, now);
+        self.mask(&step.metadata.urn);
+    }
+
+    /// Masks secrets in the row of a resource.
+    fn mask(&mut self, urn: &Urn) {
+        if let (Some(json), Some(place)) = (&self.json, self.places.get(urn)) {
+            self.rows[*place].mask(json);
+        }
     }
 
     fn diagnostic(&mut self, diagnostic: &Diagnostic, json: &EventJson, now: Timestamp) {
@@ -152,6 +176,7 @@ impl Board {
             let severity = diagnostic.severity;
             let message = format!("{}{}", prefix(severity), first.trim_end());
             self.row(&urn, now).message = Some((severity, message));
+            self.mask(&urn);
         }
     }
 
@@ -166,6 +191,7 @@ impl Board {
             if !row.has_ended() || !row.is_shown() {
                 row.complete(step, now);
             }
+            self.mask(urn);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use stackwright::{
     diagnostic::Severity,
-    event::{StepMetadata, StepResult},
+    event::{EventJson, StepMetadata, StepResult},
     runtime::Timestamp,
     step::StepOp,
     urn::Urn,
@@ -54,6 +54,16 @@ impl Row {
             difference: None,
             is_listed_unchanged: false,
             message: None,
+        }
+    }
+
+    /// Masks secrets in the type, the name and the changed properties.
+    pub(super) fn mask(&mut self, json: &EventJson) {
+        for text in [&mut self.resource_type, &mut self.name]
+            .into_iter()
+            .chain(&mut self.difference)
+        {
+            *text = json.text(text).into_owned();
         }
     }
 

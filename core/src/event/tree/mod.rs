@@ -137,7 +137,8 @@ impl StepTree {
             let (resource_type, above) =
                 found.unwrap_or_else(|| (TypeToken::from(parent.resource_type()), None));
             self.places.insert(parent.clone(), self.rows.len());
-            self.rows.push(Row::unchanged(&parent, resource_type, above));
+            self.rows
+                .push(Row::unchanged(&parent, &resource_type, above, &self.redactor));
         }
     }
 

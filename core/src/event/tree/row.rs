@@ -32,11 +32,11 @@ pub(super) const TOTALS: &[(&str, &str, &str)] = &[
     ("same", "unchanged", "unchanged"),
 ];
 
-/// One resource.
+/// One resource. Secrets in its texts are masked.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     op: StepOp,
-    resource_type: TypeToken,
+    resource_type: String,
     name: String,
     pub(super) parent: Option<Urn>,
     properties: BTreeMap<String, PropertyChange>,
@@ -49,18 +49,23 @@ impl Row {
     pub(super) fn new(step: &StepMetadata, redactor: &Redactor) -> Self {
         let mut row = Self {
             op: step.op,
-            ..Self::unchanged(&step.urn, step.resource_type.clone(), None)
+            ..Self::unchanged(&step.urn, &step.resource_type, None, redactor)
         };
         row.merge(step, redactor);
         row
     }
 
     /// Creates the row of an unchanged resource.
-    pub(super) fn unchanged(urn: &Urn, resource_type: TypeToken, parent: Option<Urn>) -> Self {
+    pub(super) fn unchanged(
+        urn: &Urn,
+        resource_type: &TypeToken,
+        parent: Option<Urn>,
+        redactor: &Redactor,
+    ) -> Self {
         Self {
             op: StepOp::Same,
-            resource_type,
-            name: urn.name().to_owned(),
+            resource_type: redactor.scrub(resource_type.as_str()).into_owned(),
+            name: redactor.scrub(urn.name()).into_owned(),
             parent,
             properties: BTreeMap::new(),
             duration: Duration::ZERO,

@@ -272,3 +272,24 @@ fn failed_steps_say_why_long_ones_how_long_and_unchanged_parents_are_shown() {
     ]);
     assert_eq!(tree, expected);
 }
+
+#[test]
+fn secrets_in_names_and_types_are_taken_out() {
+    let redactor = Redactor::new();
+    redactor.learn(["hunter2"]);
+    let steps = [step(StepOp::Create, "user-hunter2", Some("above-hunter2"))];
+    let steps = steps.map(|metadata| {
+        StepResult::from(StepEvent {
+            metadata,
+            planning: true,
+        })
+    });
+    let tree = super::render(&steps, &BTreeMap::from([("create", 1)]), &redactor, |_| None);
+    let expected = text(&[
+        "     above-[secret] (files:index:File)",
+        " +   └─ user-[secret] (files:index:File)",
+        "",
+        "1 to create",
+    ]);
+    assert_eq!(tree, expected);
+}

@@ -33,6 +33,11 @@
   };
   const signOf = (node) => (node.failure === undefined ? OPERATIONS[node.op][0] : "!");
   const colourOf = (node) => OPERATIONS[node.op][1];
+  /** What happens to a resource, in words. */
+  function wordingOf(node) {
+    if (node.pendingDeletion) return "pending deletion";
+    return node.op === "same" ? "unchanged" : node.op;
+  }
 
   const children = nodes.map(() => []);
   const dependents = nodes.map(() => []);
@@ -56,15 +61,19 @@
 
   // ---- what is shown ----
 
+  /** Whether a node can be shown with the present choice of providers: one to which something happens always can. */
+  function isOffered(node) {
+    if (node.kind === "stack") return false;
+    return node.kind !== "provider" || node.op !== "same" || node.failure !== undefined || find("providers").checked;
+  }
+
   /** The nodes that pass the filters, and their ancestors. */
   function filtered() {
     const words = find("search").value.toLowerCase().split(/\s+/).filter(Boolean);
     const within = find("component").value === "" ? undefined : Number(find("component").value);
-    const withProviders = find("providers").checked;
     const passes = (at) => {
       const node = nodes[at];
-      if (node.kind === "stack" || (node.kind === "provider" && !withProviders)) return false;
-      if (!shownOps.has(node.op)) return false;
+      if (!isOffered(node) || !shownOps.has(node.op)) return false;
       return words.every((word) => searched[at].includes(word));
     };
     const shown = new Set();
@@ -83,7 +92,7 @@
   }
 
   /** The number of resources that can be shown with the present choice of providers. */
-  const total = () => nodes.filter((node) => node.kind !== "stack" && (node.kind !== "provider" || find("providers").checked)).length;
+  const total = () => nodes.filter(isOffered).length;
 
   /** The shown ancestor, or node itself, that stands for a node: the outermost folded one. */
   function representative(at) {
@@ -313,6 +322,7 @@
     const node = nodes[at];
     const sign = signOf(node).trim();
     const name = `${sign === "" ? "" : `${sign} `}${shortened(node.name, 26)}`;
+    if (node.pendingDeletion) return `${name}\npending deletion`;
     if (isOpen) return `${name}  ·  ${shortened(node.type, 40)}`;
     return `${name}\n${isFolded(at) ? totalsBelow(at) : shortened(node.type, 30)}`;
   }
@@ -415,7 +425,7 @@
         const item = element("li", { role: "treeitem", tabindex: "-1", "data-at": at, "aria-level": level });
         if (below.length > 0) item.setAttribute("aria-expanded", String(!isFolded(at)));
         item.setAttribute("aria-selected", String(at === selected));
-        const wording = node.op === "same" ? "unchanged" : node.op;
+        const wording = wordingOf(node);
         const row = element("div", { class: "row" }, [
           element("span", { class: "fold", "aria-hidden": "true" }, below.length === 0 ? "" : isFolded(at) ? "▸" : "▾"),
           element("span", { class: "sign", style: `color: var(--${node.failure === undefined ? `${colourOf(node)}-line` : "failed"})`, title: wording, "aria-label": node.failure === undefined ? wording : `${wording} failed` }, signOf(node)),
@@ -556,7 +566,8 @@
     if (seen(node.dependsOn).length > 0) fact("depends on", links(seen(node.dependsOn)));
     if (dependents[selected].length > 0) fact("needed by", links(dependents[selected]));
     const colour = node.failure === undefined ? `${colourOf(node)}-line` : "failed";
-    const wording = node.op === "same" ? "unchanged" : graph.planned ? `to ${node.op}` : node.op;
+    const isStep = node.op !== "same" && !node.pendingDeletion;
+    const wording = isStep && graph.planned ? `to ${node.op}` : wordingOf(node);
     const content = [
       closing(),
       element("h2", { tabindex: "-1" }, node.name),
@@ -611,17 +622,23 @@
     refresh(true);
   }
 
+  /** Writes the number of resources of each operation, of those that can be shown. */
+  function countOperations() {
+    for (const button of find("operations").children) {
+      const { op } = button.dataset;
+      const counted = nodes.filter((node) => node.op === op && isOffered(node));
+      const words = new Set(counted.map(wordingOf));
+      button.hidden = counted.length === 0;
+      button.textContent = `${OPERATIONS[op][0]} ${counted.length} ${words.size === 1 ? [...words][0] : op}`.trim();
+    }
+  }
+
   function makeFilters() {
-    const counts = new Map();
-    for (const node of nodes) if (node.kind !== "stack") counts.set(node.op, (counts.get(node.op) ?? 0) + 1);
+    const present = new Set(nodes.filter((node) => node.kind !== "stack").map((node) => node.op));
     for (const op of Object.keys(OPERATIONS)) {
-      if (!counts.has(op)) continue;
+      if (!present.has(op)) continue;
       const colour = OPERATIONS[op][1];
-      const button = element(
-        "button",
-        { class: "operation", "data-op": op, "aria-pressed": "true", style: `background: var(--${colour}); border-color: var(--${colour}-line)` },
-        `${OPERATIONS[op][0]} ${counts.get(op)} ${op === "same" ? "unchanged" : op}`.trim(),
-      );
+      const button = element("button", { class: "operation", "data-op": op, "aria-pressed": "true", style: `background: var(--${colour}); border-color: var(--${colour}-line)` });
       button.addEventListener("click", () => {
         shownOps.has(op) ? shownOps.delete(op) : shownOps.add(op);
         button.setAttribute("aria-pressed", String(shownOps.has(op)));
@@ -629,6 +646,7 @@
       });
       find("operations").append(button);
     }
+    countOperations();
     const select = find("component");
     select.append(element("option", { value: "" }, "All components"));
     nodes.forEach((node, at) => isGroup(at) && select.append(element("option", { value: at }, shortened(`${node.name} (${node.type})`, 60))));
@@ -666,7 +684,10 @@
     pending = setTimeout(() => refresh(true), 120);
   });
   find("component").addEventListener("change", () => refresh(true));
-  find("providers").addEventListener("change", () => refresh(true));
+  find("providers").addEventListener("change", () => {
+    countOperations();
+    refresh(true);
+  });
   find("show-graph").addEventListener("click", () => showList(false));
   find("show-list").addEventListener("click", () => showList(true));
   find("fold-all").addEventListener("click", () => foldAll(true));

@@ -8,5 +8,5 @@ mod read;
 mod tests;
 mod write;
 
-pub(super) use read::read;
+pub(super) use read::{read, read_sealed};
 pub(super) use write::write;

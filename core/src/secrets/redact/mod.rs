@@ -3,6 +3,7 @@
 mod forms;
 #[cfg(test)]
 mod tests;
+mod values;
 
 use std::{
     borrow::{Borrow, Cow},
@@ -15,6 +16,8 @@ use rustc_hash::FxHashSet;
 use zeroize::Zeroizing;
 
 use crate::property::PropertyValue;
+
+pub(crate) use values::{numbered, renamed, with_texts};
 
 /// The replacement of a secret.
 pub(crate) const PLACEHOLDER: &str = "[secret]";

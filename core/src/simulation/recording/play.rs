@@ -1,19 +1,22 @@
 //! Plays a recording in the place of the real providers.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
 
 use rustc_hash::FxHashSet;
 
 use super::{Answer, Difference, Exchange, Masks, Tape};
 use crate::{
     error::Result,
-    property::{PropertyMap, PropertyValue},
+    property::{Key, PropertyMap, PropertyValue, json::PlainMap},
     provider::{
         CheckFailure, CheckRequest, CheckResponse, CreateRequest, DiffChanges, DiffRequest, DiffResponse,
         InvokeRequest, InvokeResponse, MethodRequest, MethodResponse, ProviderError, ProviderResult,
         ProviderStatus, ReadRequest, ReadResponse, Reply, UpdateRequest,
     },
-    secrets::Redactor,
+    secrets::{Redactor, numbered},
     token::ResourceId,
 };
 
@@ -34,6 +37,18 @@ struct Sought<'a> {
     inputs: &'a PropertyMap,
 }
 
+impl Sought<'_> {
+    /// Returns whether an exchange is about the same resource or function.
+    fn is_about(&self, exchange: &Exchange, masks: &Masks) -> bool {
+        exchange.call == self.call && exchange.token == self.token && masks.fits(self.name, &exchange.name)
+    }
+
+    /// Returns the inputs as a recording has them.
+    fn masked_inputs(&self, masks: &Masks) -> PropertyMap {
+        masks.map(&self.inputs.clone().collapse_outputs(), self.token, self.name)
+    }
+}
+
 impl Player {
     /// Reads a recording.
     ///
@@ -47,31 +62,31 @@ impl Player {
         })
     }
 
+    /// Returns the masks of what is secret in the calls so far.
+    fn masks(&self) -> Masks {
+        Masks::of(vec![self.redactor.clone()])
+    }
+
     /// Returns the next answer to a call, or the last one again.
     fn find(&self, sought: &Sought<'_>, is_equal: impl Fn(&Exchange) -> bool) -> Option<&Answer> {
         sought
             .inputs
             .values()
             .for_each(|value| self.redactor.learn_value(value));
-        let masks = Masks::of(vec![self.redactor.clone()]);
-        let inputs = masks.map(
-            &sought.inputs.clone().collapse_outputs(),
-            sought.token,
-            sought.name,
-        );
+        let masks = self.masks();
+        let inputs = sought.masked_inputs(&masks);
         let is_sought = |exchange: &Exchange| {
-            exchange.call == sought.call
-                && exchange.token == sought.token
-                && exchange.name == sought.name
-                && agrees(&inputs, &exchange.inputs.0)
-                && is_equal(exchange)
+            sought.is_about(exchange, &masks) && agrees(&inputs, &exchange.inputs.0) && is_equal(exchange)
         };
+        let found = self.calls.iter().enumerate();
+        let found: Vec<_> = found.filter(|(_, exchange)| is_sought(exchange)).collect();
+        // Another resource can have a name that a mask stands for.
+        let is_named = |exchange: &Exchange| masks.is_text(sought.name, &exchange.name);
+        let has_name = found.iter().any(|(_, exchange)| is_named(exchange));
+        let mut found = found
+            .into_iter()
+            .filter(|(_, exchange)| !has_name || is_named(exchange));
         let mut played = self.played.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut found = self
-            .calls
-            .iter()
-            .enumerate()
-            .filter(|(_, exchange)| is_sought(exchange));
         let (place, exchange) = found
             .clone()
             .find(|(place, _)| !played.contains(place))
@@ -97,11 +112,14 @@ impl Player {
             "" => sought.token.to_owned(),
             name => format!("{name} ({})", sought.token),
         };
-        let same = self.calls.iter().filter(|exchange| {
-            exchange.call == sought.call && exchange.token == sought.token && exchange.name == sought.name
-        });
+        let masks = self.masks();
+        let inputs = sought.masked_inputs(&masks);
+        let same = self
+            .calls
+            .iter()
+            .filter(|exchange| sought.is_about(exchange, &masks));
         let nearest = same
-            .filter_map(|exchange| exchange.inputs.0.diff(sought.inputs))
+            .filter_map(|exchange| exchange.inputs.0.diff(&inputs))
             .map(|difference| {
                 difference
                     .keys()
@@ -123,6 +141,30 @@ impl Player {
         )
     }
 
+    /// Puts the values of the program in the place of masked ones: secrets, and values that have the same form without secrets.
+    fn restored(&self, recorded: Option<&PlainMap>, inputs: &PropertyMap) -> PropertyMap {
+        let masks = self.masks();
+        let masked = masks.map(&inputs.clone().collapse_outputs(), "", "");
+        // A mask keeps the number of members, and numbers those that have one name without secrets.
+        let by_name: BTreeMap<String, &Key> = inputs.keys().fold(BTreeMap::new(), |mut names, key| {
+            let name = numbered(masks.text(key), |name| names.contains_key(name));
+            names.insert(name, key);
+            names
+        });
+        let restored = map_of(recorded).into_iter().map(|(name, value)| {
+            let input = by_name
+                .get(name.as_str())
+                .and_then(|key| Some((*key, inputs.get(key)?)));
+            match input {
+                Some((key, input)) if value.contains_secrets() || masked.get(&name) == Some(&value) => {
+                    (key.clone(), input.clone())
+                }
+                _ => (name, value),
+            }
+        });
+        restored.collect()
+    }
+
     pub(in crate::simulation) fn check(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
         let echo = CheckResponse {
             inputs: request.news.clone(),
@@ -139,7 +181,7 @@ impl Player {
         })?;
         Ok(CheckResponse {
             // Secrets of the program stay what they are: the recording has only their places.
-            inputs: restored(map_of(answer.inputs.as_ref()), &request.news),
+            inputs: self.restored(answer.inputs.as_ref(), &request.news),
             failures: failures(answer),
         })
     }
@@ -151,7 +193,13 @@ impl Player {
             name: &request.name,
             inputs: &request.news,
         };
-        let olds = Masks::of(vec![self.redactor.clone()]).map(&request.old_inputs, sought.token, sought.name);
+        let learn = |value| self.redactor.learn_value(value);
+        request
+            .news
+            .values()
+            .chain(request.old_inputs.values())
+            .for_each(learn);
+        let olds = self.masks().map(&request.old_inputs, sought.token, sought.name);
         let answer = self.find(&sought, |exchange| agrees(&olds, &exchange.old_inputs.0))?;
         let Difference {
             changes,
@@ -187,7 +235,7 @@ impl Player {
             return Ok((ResourceId::default(), request.inputs.clone()));
         }
         let answer = self.answer(&sought)?;
-        let outputs = restored(map_of(answer.outputs.as_ref()), &request.inputs);
+        let outputs = self.restored(answer.outputs.as_ref(), &request.inputs);
         let outputs = match request.preview {
             true => planned(&outputs, &request.inputs),
             false => outputs,
@@ -206,15 +254,16 @@ impl Player {
             name: &request.name,
             inputs: &request.news,
         })?;
-        Ok(restored(map_of(answer.outputs.as_ref()), &request.news))
+        Ok(self.restored(answer.outputs.as_ref(), &request.news))
     }
 
     /// Returns the recorded answer to a read; `None` where there is none.
     pub(in crate::simulation) fn read(&self, request: &ReadRequest) -> Option<ReadResponse> {
+        let masks = self.masks();
         let is_sought = |exchange: &&Exchange| {
             exchange.call == "read"
                 && exchange.token == request.resource_type.as_str()
-                && exchange.id == request.id.as_str()
+                && masks.fits(request.id.as_str(), &exchange.id)
         };
         let answer = &self.calls.iter().rfind(is_sought)?.answer;
         Some(ReadResponse {
@@ -253,7 +302,7 @@ impl Player {
     }
 }
 
-fn map_of(map: Option<&crate::property::json::PlainMap>) -> PropertyMap {
+fn map_of(map: Option<&PlainMap>) -> PropertyMap {
     map.map(|map| map.0.clone()).unwrap_or_default()
 }
 
@@ -288,22 +337,9 @@ fn agree(live: &PropertyValue, recorded: &PropertyValue) -> bool {
     }
 }
 
-/// Puts the values of the program in the place of masked ones.
-fn restored(mut recorded: PropertyMap, inputs: &PropertyMap) -> PropertyMap {
-    for (name, value) in recorded.iter_mut() {
-        if let Some(input) = inputs.get(name)
-            && value.contains_secrets()
-        {
-            *value = input.clone();
-        }
-    }
-    recorded
-}
-
 /// Returns outputs as a preview knows them: those that are inputs.
 fn planned(outputs: &PropertyMap, inputs: &PropertyMap) -> PropertyMap {
-    let known =
-        |name: &crate::property::Key| inputs.get(name).cloned().unwrap_or_else(PropertyValue::unknown);
+    let known = |name: &Key| inputs.get(name).cloned().unwrap_or_else(PropertyValue::unknown);
     outputs.keys().map(|name| (name.clone(), known(name))).collect()
 }
 

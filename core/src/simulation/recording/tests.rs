@@ -1,7 +1,10 @@
 use super::*;
 use crate::{
-    property::{PropertyMap, PropertyValue},
-    provider::{Call, CheckRequest, CreateRequest, CreateResponse, Reply, Views},
+    property::{Archive, ArchiveSource, Asset, AssetSource, PropertyMap, PropertyValue},
+    provider::{
+        Call, CheckFailure, CheckRequest, CheckResponse, CreateRequest, CreateResponse, DiffChanges,
+        DiffRequest, DiffResponse, Reply, Views,
+    },
     secrets::Redactor,
     urn::Urn,
 };
@@ -64,6 +67,163 @@ fn no_secret_is_in_a_recording_wherever_it_occurs() {
         text.contains("i-17") && text.contains("large") && text.contains("https://root:[secret]@host"),
         "{text}"
     );
+}
+
+fn asset(text: String) -> PropertyValue {
+    let source = AssetSource::Text(text);
+    PropertyValue::Asset(
+        Asset {
+            hash: "0f".into(),
+            source,
+        }
+        .into(),
+    )
+}
+
+/// Returns inputs that have a password as a name, in an asset and in an archive, and a secret object.
+fn odd_inputs(password: &str) -> PropertyMap {
+    let object = |entries: Vec<(&str, PropertyValue)>| PropertyValue::Object(entries.into_iter().collect());
+    let archive = Archive {
+        hash: "0e".into(),
+        source: ArchiveSource::Assets([(format!("{password}.txt"), asset(format!("a {password}")))].into()),
+    };
+    [
+        ("asset", asset(format!("text {password}"))),
+        ("files", PropertyValue::Archive(archive.into())),
+        ("m", object(vec![(password, 1.0.into())])),
+        ("password", PropertyValue::secret(password.into())),
+        (
+            "tags",
+            PropertyValue::secret(object(vec![("kkkkk-key", "v".into())])),
+        ),
+    ]
+    .into_iter()
+    .collect()
+}
+
+fn checked(password: &str) -> CheckRequest {
+    CheckRequest {
+        urn: create("web", PropertyMap::new()).urn,
+        resource_type: "cloud:index:Machine".into(),
+        name: format!("user-{password}"),
+        olds: None,
+        old_outputs: None,
+        news: odd_inputs(password),
+        random_seed: Vec::new(),
+        preview: false,
+        autonaming: None,
+    }
+}
+
+fn compared(password: &str) -> DiffRequest {
+    let CheckRequest {
+        urn,
+        resource_type,
+        name,
+        news,
+        ..
+    } = checked(password);
+    DiffRequest {
+        urn,
+        resource_type,
+        name,
+        id: format!("id-{password}").into(),
+        old_inputs: odd_inputs(password),
+        old_outputs: PropertyMap::new(),
+        news,
+        ignore_changes: Vec::new(),
+        preview: false,
+    }
+}
+
+/// Records a Check, a Diff and a Create of a resource whose name and members have a password as their name.
+fn odd_recording(password: &str) -> Vec<u8> {
+    let recorder = Recorder {
+        recording: Recording::default(),
+        redactor: Redactor::new(),
+    };
+    let record = |call: Call, answer: Reply| {
+        let exchange = recorder.begin(&call).unwrap();
+        recorder.end(exchange, &Ok(answer));
+    };
+    let failures = vec![CheckFailure {
+        property: format!("m[\"{password}\"]"),
+        reason: format!("not {password}"),
+    }];
+    record(
+        Call::Check(checked(password)),
+        Reply::Check(CheckResponse {
+            inputs: odd_inputs(password),
+            failures,
+        }),
+    );
+    let paths = || vec![format!("m[\"{password}\"]")];
+    record(
+        Call::Diff(compared(password)),
+        Reply::Diff(DiffResponse {
+            changes: DiffChanges::Some,
+            diffs: paths(),
+            replaces: paths(),
+            ..DiffResponse::default()
+        }),
+    );
+    record(
+        Call::Create(create(&format!("user-{password}"), odd_inputs(password))),
+        Reply::Create(CreateResponse {
+            id: format!("id-{password}").into(),
+            outputs: odd_inputs(password),
+            ..CreateResponse::default()
+        }),
+    );
+    recorder
+        .recording
+        .write(&Masks::of(vec![recorder.redactor.clone()]))
+        .unwrap()
+}
+
+#[test]
+fn no_secret_is_in_a_recording_as_a_name_a_path_or_in_a_file() {
+    let text = String::from_utf8(odd_recording("correct-horse")).unwrap();
+    for secret in ["correct-horse", "kkkkk-key"] {
+        assert!(!text.contains(secret), "{secret} in {text}");
+    }
+    assert!(text.contains(r#""name": "user-[secret]""#), "{text}");
+}
+
+#[test]
+fn a_recording_with_masked_names_is_played_with_the_names_of_the_program() {
+    let player = Player::open(&odd_recording("correct-horse")).unwrap();
+    for password in ["correct-horse", "battery-staple"] {
+        let check = player.check(checked(password)).unwrap();
+        assert_eq!(check.inputs, odd_inputs(password));
+        assert_eq!(check.failures[0].property, "m[\"[secret]\"]");
+        let difference = player.diff(&compared(password)).unwrap();
+        assert_eq!(difference.diffs, ["m[\"[secret]\"]"]);
+        let request = create(&format!("user-{password}"), odd_inputs(password));
+        let (id, outputs) = player.create(&request).unwrap();
+        assert_eq!(id.as_str(), "id-[secret]");
+        assert_eq!(outputs, odd_inputs(password));
+    }
+}
+
+#[test]
+fn a_recorded_name_with_a_mask_is_found_before_the_secret_is_known() {
+    let player = Player::open(&odd_recording("correct-horse")).unwrap();
+    let other = player.create(&create("other-battery-staple", odd_inputs("battery-staple")));
+    assert!(other.is_err());
+    let found = player.create(&create("user-of-another-resource", odd_inputs("battery-staple")));
+    assert_eq!(found.unwrap().0.as_str(), "id-[secret]");
+    let masks = Masks::of(Vec::new());
+    for (live, recorded, is_same) in [
+        ("user-a", "user-[secret]", true),
+        ("a-x-b-y-c", "[secret]-x-[secret]-y-[secret]", true),
+        ("a-x-b", "[secret]-x-[secret]-y-[secret]", false),
+        ("user", "user-[secret]", false),
+        ("user", "user", true),
+        ("user", "other", false),
+    ] {
+        assert_eq!(masks.fits(live, recorded), is_same, "{live} {recorded}");
+    }
 }
 
 #[test]

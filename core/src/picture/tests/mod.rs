@@ -1,3 +1,5 @@
+mod copies;
+
 use std::{sync::Arc, time::Duration};
 
 use super::*;
@@ -336,4 +338,80 @@ fn parents_that_form_a_circle_and_absent_ones_are_left_out() {
         assert!(node.parent.is_none_or(|parent| parent < at) && node.depends_on.is_empty());
     }
     assert!(graph.to_dot().ends_with("}\n"));
+}
+
+/// Returns the resource `user-…` whose name, names of members and input are a secret.
+fn named_by_secret() -> ResourceState {
+    let mut state = state(&format!("user-{SECRET}"), Some("stack"), &["a"]);
+    let members = PropertyMap::from_iter([(SECRET, 1.0.into())]);
+    state.inputs.insert("m", PropertyValue::Object(members));
+    state
+        .inputs
+        .insert("password", PropertyValue::secret(SECRET.into()));
+    state
+}
+
+#[test]
+fn no_form_of_a_graph_has_a_secret_that_is_a_name() {
+    let mut stack = state("stack", None, &[]);
+    stack.outputs.insert(SECRET, PropertyValue::secret(SECRET.into()));
+    let named = named_by_secret();
+    let mut changed = named.clone();
+    let members = PropertyMap::from_iter([(SECRET, 2.0.into())]);
+    changed.inputs.insert("m", PropertyValue::Object(members));
+    let state = snapshot(vec![stack.clone(), state("a", Some("stack"), &[]), named.clone()]);
+    let redactor = Redactor::new();
+    redactor.learn([SECRET]);
+    let mut update = step(StepOp::Update, Some(named.clone()), Some(changed));
+    Arc::get_mut(&mut update.step).unwrap().metadata.diffs = vec!["m".to_owned()];
+    let create = step(StepOp::Create, None, Some(named.clone()));
+    let title = format!("Update of {SECRET}");
+    let of_steps = Picture::of_steps(title, &state, &[create, update], false, &redactor);
+    let of_steps = of_steps.with_outputs(Vec::new(), &stack.outputs, &redactor);
+    for picture in [Picture::of_state("dev", &state), of_steps] {
+        // The identity is exact, for programs.
+        let node = picture.node(&named.urn).unwrap();
+        assert_eq!(node.name, "user-[secret]");
+        for text in [picture.to_html(), picture.to_mermaid(), picture.to_dot()] {
+            assert!(!text.contains(SECRET));
+            assert!(text.contains("user-[secret]"));
+        }
+        assert_eq!(picture.outputs()[0].path, "[secret]");
+        assert!(
+            picture
+                .to_html()
+                .contains("urn:pulumi:dev::shop::files:index:File::user-[secret]")
+        );
+    }
+}
+
+#[test]
+fn the_document_of_a_plan_is_drawn_without_the_key_of_its_secrets() {
+    let urn = urn("a");
+    let sealed =
+        r#"{"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:abc"}"#;
+    let document = format!(
+        r#"{{"manifest": {{}}, "secrets_providers": {{"type": "unknown"}}, "resourcePlans": {{"{urn}": {{
+            "goal": {{"type": "files:index:File", "name": "a", "custom": true, "protect": true, "customTimeouts": {{}}, "inputDiff": {{
+                "adds": {{"password": {sealed}, "size": 1}}, "updates": {{"text": "t"}}, "deletes": ["gone"]}}}},
+            "steps": ["update"]}}}}}}"#
+    );
+    let picture = Picture::of_plan_document(&document).unwrap();
+    assert_eq!(picture.title(), "Plan of shop/dev");
+    let node = picture.node(&urn).unwrap();
+    assert_eq!((node.op, node.protect), ("update", true));
+    let properties: Vec<_> = (node.properties.iter())
+        .map(|property| (&*property.path, property.kind, property.new.as_deref()))
+        .collect();
+    assert_eq!(
+        properties,
+        [
+            ("password", Some("add"), Some("[secret]")),
+            ("size", Some("add"), Some("1")),
+            ("text", Some("update"), Some("\"t\"")),
+            ("gone", Some("delete"), None),
+        ]
+    );
+    let error = Picture::of_plan_document("{}").unwrap_err();
+    assert_eq!(error.message(), "invalid plan: manifest: it is missing");
 }

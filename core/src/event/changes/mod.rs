@@ -1,25 +1,29 @@
 //! The changed properties of a step, with their values before and after; secrets are masked.
 
-use std::{borrow::Cow, collections::BTreeMap};
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     event::{DiffKind, StepMetadata},
     property::{
         PropertyMap, PropertyValue,
+        diff::ObjectDiff,
         path::{PathElement, PropertyPath},
     },
     resource::ResourceState,
-    secrets::Redactor,
+    secrets::{PLACEHOLDER, Redactor, numbered},
     step::StepOp,
 };
 
-/// Replaces secrets.
-const MASK: &str = "[secret]";
+/// How the names of inputs begin that providers keep for themselves.
+const INTERNAL_PREFIX: &str = "__";
 
 /// Maximum number of changes listed inside one property; beyond it, the whole property is one change.
 const MAX_NESTED_CHANGES: usize = 50;
 
-/// How one property of a step changes. Secrets in its values are masked.
+/// How one property of a step changes. Secrets in its path and its values are masked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PropertyChange {
     /// The path of the property.
@@ -75,7 +79,10 @@ impl StepMetadata {
         for key in &self.keys {
             found.force(key);
         }
-        found.changes.into_values().collect()
+        if found.changes.is_empty() {
+            found.compare_inputs(self);
+        }
+        found.finish()
     }
 }
 
@@ -110,7 +117,7 @@ pub(crate) fn changes_between(
             );
         }
     }
-    found.changes.into_values().collect()
+    found.finish()
 }
 
 /// The states before and after.
@@ -178,6 +185,38 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
+    /// Adds the inputs that differ, for a change of which the provider names no property.
+    fn compare_inputs(&mut self, step: &StepMetadata) {
+        let writes = matches!(
+            step.op,
+            StepOp::Update | StepOp::Replace | StepOp::CreateReplacement | StepOp::ImportReplacement
+        );
+        let (Some(old), Some(new)) = (self.sides.old, self.sides.new) else {
+            return;
+        };
+        if !writes || self.sides.refreshed {
+            return;
+        }
+        let difference = old.inputs.without_wrappers().diff(&new.inputs.without_wrappers());
+        let names = difference.iter().flat_map(ObjectDiff::keys);
+        for name in names.filter(|name| !name.starts_with(INTERNAL_PREFIX)) {
+            let path = PropertyPath::new(vec![name.into()]);
+            self.add(&path.to_string(), None, true);
+        }
+    }
+
+    /// Returns the changes, without secrets in their paths. Two paths that are equal without them stay apart.
+    fn finish(self) -> Vec<PropertyChange> {
+        let mut taken = BTreeSet::new();
+        let changes = self.changes.into_values().map(|mut change| {
+            let path = self.redactor.scrub(&change.path).into_owned();
+            change.path = numbered(path, |path| taken.contains(path));
+            taken.insert(change.path.clone());
+            change
+        });
+        changes.collect()
+    }
+
     fn add(&mut self, text: &str, kind: Option<DiffKind>, input_diff: bool) {
         let Ok(path) = PropertyPath::parse(text) else {
             self.insert(text.to_owned(), kind.unwrap_or(DiffKind::Update), None, None);
@@ -212,8 +251,8 @@ impl Found<'_> {
         let hidden = hides(old) || hides(new);
         let shown = |side: Option<Located<'_>>| {
             side.map(|side| match hidden {
-                true => PropertyValue::string(MASK),
-                false => scrubbed(side.value, self.redactor),
+                true => PropertyValue::string(PLACEHOLDER),
+                false => self.redactor.scrub_value(side.value),
             })
         };
         let change = PropertyChange {
@@ -307,202 +346,5 @@ const fn replacing(kind: DiffKind) -> DiffKind {
         DiffKind::Add | DiffKind::AddReplace => DiffKind::AddReplace,
         DiffKind::Delete | DiffKind::DeleteReplace => DiffKind::DeleteReplace,
         DiffKind::Update | DiffKind::UpdateReplace => DiffKind::UpdateReplace,
-    }
-}
-
-/// Masks known secrets in the texts of a value.
-pub(crate) fn scrubbed(value: &PropertyValue, redactor: &Redactor) -> PropertyValue {
-    match value {
-        PropertyValue::String(text) => match redactor.scrub(text) {
-            Cow::Owned(text) => PropertyValue::string(text),
-            Cow::Borrowed(_) => value.clone(),
-        },
-        PropertyValue::Array(values) => {
-            PropertyValue::array(values.iter().map(|value| scrubbed(value, redactor)).collect())
-        }
-        PropertyValue::Object(map) => {
-            let entries = map.iter();
-            PropertyValue::Object(
-                entries
-                    .map(|(key, value)| (key.clone(), scrubbed(value, redactor)))
-                    .collect(),
-            )
-        }
-        PropertyValue::Output(output) => match &output.element {
-            Some(element) => scrubbed(element, redactor),
-            None => PropertyValue::unknown(),
-        },
-        other => other.clone(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::{
-        event::{PropertyDiff, StateMetadata},
-        urn::Urn,
-    };
-
-    fn state(inputs: PropertyMap) -> Option<StateMetadata> {
-        let urn = Urn::new("dev", "shop", "", "files:index:File", "a");
-        let mut state = ResourceState::new(urn, "files:index:File".into(), true);
-        state.inputs = inputs;
-        Some(StateMetadata(Arc::new(state)))
-    }
-
-    fn map(entries: Vec<(&str, PropertyValue)>) -> PropertyMap {
-        entries.into_iter().collect()
-    }
-
-    fn step(old: PropertyMap, new: PropertyMap, diffs: &[&str], keys: &[&str]) -> StepMetadata {
-        let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        StepMetadata {
-            op: StepOp::Update,
-            urn: Urn::new("dev", "shop", "", "files:index:File", "a"),
-            resource_type: "files:index:File".into(),
-            old: state(old),
-            new: state(new),
-            keys: list(keys),
-            diffs: list(diffs),
-            detailed_diff: None,
-            logical: true,
-            provider: "".into(),
-        }
-    }
-
-    fn rendered(step: &StepMetadata) -> Vec<String> {
-        let value = |value: &Option<PropertyValue>| {
-            value
-                .as_ref()
-                .map_or("-".to_owned(), |value| format!("{value:?}").replace('"', ""))
-        };
-        let changes = step.changes(&Redactor::new());
-        changes
-            .iter()
-            .map(|change| {
-                format!(
-                    "{} {}: {} > {}",
-                    change.kind.name(),
-                    change.path,
-                    value(&change.old),
-                    value(&change.new)
-                )
-            })
-            .collect()
-    }
-
-    #[test]
-    fn what_differs_inside_a_property_has_its_own_path_and_values() {
-        let inner = |a: &str, more: bool| {
-            let mut inner = map(vec![("a", a.into()), ("same", "s".into())]);
-            if more {
-                inner.insert("b", "new".into());
-            }
-            PropertyValue::Object(inner)
-        };
-        let list = |last: &str| PropertyValue::array(vec!["0".into(), last.into()]);
-        let step = step(
-            map(vec![
-                ("tags", inner("x", false)),
-                ("list", list("1")),
-                ("gone", "g".into()),
-            ]),
-            map(vec![("tags", inner("y", true)), ("list", list("2"))]),
-            &["tags", "list", "gone"],
-            &[],
-        );
-        assert_eq!(
-            rendered(&step),
-            [
-                "delete gone: g > -",
-                "update list[1]: 1 > 2",
-                "update tags.a: x > y",
-                "add tags.b: - > new"
-            ]
-        );
-    }
-
-    #[test]
-    fn secrets_are_masked_on_both_sides_and_below() {
-        let secret = PropertyValue::secret("hidden".into());
-        let object = PropertyValue::secret(PropertyValue::Object(map(vec![("pin", "1".into())])));
-        let other = PropertyValue::secret(PropertyValue::Object(map(vec![("pin", "2".into())])));
-        let mut step = step(
-            map(vec![("password", "hidden".into()), ("deep", object)]),
-            map(vec![("password", secret), ("deep", other)]),
-            &["password"],
-            &[],
-        );
-        let kind = DiffKind::Update;
-        let diff = |path: &str| {
-            let input_diff = true;
-            (path.to_owned(), PropertyDiff { kind, input_diff })
-        };
-        step.detailed_diff = Some([diff("password"), diff("deep.pin")].into_iter().collect());
-        assert_eq!(
-            rendered(&step),
-            [
-                "update deep.pin: [secret] > [secret]",
-                "update password: [secret] > [secret]"
-            ]
-        );
-    }
-
-    #[test]
-    fn known_secrets_in_texts_are_taken_out() {
-        let redactor = Redactor::new();
-        redactor.learn(["hunter2"]);
-        let step = step(
-            map(vec![("url", "u:hunter2@h".into())]),
-            map(vec![("url", "plain".into())]),
-            &["url"],
-            &[],
-        );
-        let changes = step.changes(&redactor);
-        assert!(!format!("{changes:?}").contains("hunter2"), "{changes:?}");
-    }
-
-    #[test]
-    fn what_forces_a_replacement_is_marked_and_what_is_no_property_has_no_values() {
-        let step = step(
-            map(vec![("format", "png".into())]),
-            map(vec![("format", "svg".into())]),
-            &["format"],
-            &["format", "provider"],
-        );
-        assert_eq!(
-            rendered(&step),
-            [
-                "update-replace format: png > svg",
-                "update-replace provider: - > -"
-            ]
-        );
-    }
-
-    #[test]
-    fn a_property_with_very_many_differences_is_one_change() {
-        let many = |text: &str| {
-            let values: Vec<PropertyValue> = (0..500).map(|index| format!("{text}{index}").into()).collect();
-            PropertyValue::array(values)
-        };
-        let step = step(
-            map(vec![("list", many("a"))]),
-            map(vec![("list", many("b"))]),
-            &["list"],
-            &[],
-        );
-        assert_eq!(step.changes(&Redactor::new()).len(), 1);
-    }
-
-    #[test]
-    fn a_creation_and_a_deletion_list_nothing() {
-        for op in [StepOp::Create, StepOp::Delete, StepOp::Same] {
-            let mut step = step(map(vec![]), map(vec![("a", "1".into())]), &["a"], &[]);
-            step.op = op;
-            assert!(step.changes(&Redactor::new()).is_empty());
-        }
     }
 }
