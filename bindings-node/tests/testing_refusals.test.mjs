@@ -1,6 +1,6 @@
 /** The test kit refuses what is misspelt, its assertions fail on what has failed, and inspection shows no secret. */
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
@@ -36,6 +36,28 @@ test("only refuses every other change, and a step that failed is not what it was
         assert.throws(check, /but the preview failed: .*no \[secret\]/);
     }
     assert.match(preview.planText(), /^the preview failed: .*no \[secret\]/);
+});
+
+test("options of a fault stand in the place of a pattern that is left out", async (t) => {
+    const stack = await simulated(t, shop, { run: false });
+    const failed = await stack.up(undefined, { faults: [fail("create", { name: "web" })], check: false });
+    assert.equal(failed.result.outcome, "failed");
+    const others = [delay("create", { name: "dns", seconds: 0 }), interrupt("create", { name: "dns" }), kill("create", { name: "dns", after: true })];
+    for (const fault of others) {
+        assert.match(inspect(fault), /create of "\*" named "dns"/);
+    }
+    assert.throws(() => fail("create", 7), refused(/type takes a pattern of types, a text, not 7/));
+    assert.throws(() => fail("create", { nmae: "web" }), refused(/nmae/));
+});
+
+test("the program of a folder is simulated", async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), "simulated-"));
+    t.after(() => rmSync(folder, { recursive: true }));
+    writeFileSync(path.join(folder, "Pulumi.yaml"), "name: shop\nruntime: nodejs\nconfig:\n  size: {type: string, default: large}\n");
+    writeFileSync(path.join(folder, "Pulumi.test.yaml"), "config:\n  shop:size: huge\n");
+    const stack = await simulated(t, shop, { project: folder });
+    assert.equal(stack.name, "shop/test");
+    assert.equal(stack.resources.find("web").inputs.size, "huge");
 });
 
 test("a run that failed writes no recording", async (t) => {

@@ -32,6 +32,18 @@ export interface FailOptions extends FaultOptions {
     initialization?: boolean;
 }
 
+/** The options of `delay()`. */
+export interface DelayOptions extends FaultOptions {
+    /** How long, in seconds. */
+    seconds?: number;
+}
+
+/** The options of `kill()`. */
+export interface KillOptions extends FaultOptions {
+    /** The call has its effect before. */
+    after?: boolean;
+}
+
 /** What happens to a call, as the engine reads it. */
 interface Effect {
     effect: string;
@@ -84,36 +96,54 @@ export class Fault {
 const FAULT_OPTIONS: Names<FaultOptions> = { name: true, times: true, skip: true, inPreviews: true };
 const FAIL_OPTIONS: Names<FailOptions> = { ...FAULT_OPTIONS, message: true, status: true, answerLost: true, initialization: true };
 
-/** Fails calls: `fail("create", "aws:s3/bucket:*", { name: "logs" })`. `type` is a pattern of types, or of the tokens of functions. */
-export function fail(call: FaultCall = "create", type = "*", options: FailOptions = {}): Fault {
-    refuseUnknown("fail()", options, FAIL_OPTIONS);
-    const { message = "the test has failed this call", status = ProviderStatus.unknown } = options;
+/** Returns a pattern of types and options; the options can stand in the place of a pattern that is left out. */
+function selected<T extends FaultOptions>(type: string | T, options: T): [string, T] {
+    if (typeof type === "string") {
+        return [type, options];
+    }
+    if (typeof type !== "object" || type === null) {
+        throw new InvalidInputError(`type takes a pattern of types, a text, not ${JSON.stringify(type)}`);
+    }
+    return ["*", type];
+}
+
+/**
+ * Fails calls: `fail("create", "aws:s3/bucket:*", { name: "logs" })`. `type` is a pattern of types, or of the tokens of functions;
+ * without it, the options follow the call: `fail("create", { name: "logs" })`.
+ */
+export function fail(call: FaultCall = "create", type: string | FailOptions = "*", options: FailOptions = {}): Fault {
+    const [pattern, given] = selected(type, options);
+    refuseUnknown("fail()", given, FAIL_OPTIONS);
+    const { message = "the test has failed this call", status = ProviderStatus.unknown } = given;
     const effect =
-        options.answerLost === true
+        given.answerLost === true
             ? { effect: "lose_answer", message }
-            : options.initialization === true
+            : given.initialization === true
               ? { effect: "fail_initialization", message }
               : { effect: "fail", message, status };
-    return new Fault(call, type, options, effect);
+    return new Fault(call, pattern, given, effect);
 }
 
 /** Delays calls by real time, 0.02 seconds when left out, so that others end before. */
-export function delay(call: FaultCall = "create", type = "*", options: FaultOptions & { seconds?: number } = {}): Fault {
-    refuseUnknown("delay()", options, { ...FAULT_OPTIONS, seconds: true });
-    return new Fault(call, type, options, { effect: "delay", seconds: options.seconds ?? 0.02 });
+export function delay(call: FaultCall = "create", type: string | DelayOptions = "*", options: DelayOptions = {}): Fault {
+    const [pattern, given] = selected(type, options);
+    refuseUnknown("delay()", given, { ...FAULT_OPTIONS, seconds: true });
+    return new Fault(call, pattern, given, { effect: "delay", seconds: given.seconds ?? 0.02 });
 }
 
 /** Interrupts the operation when the call begins, as by a key press: the call ends, and no other begins. */
-export function interrupt(call: FaultCall = "create", type = "*", options: FaultOptions = {}): Fault {
-    refuseUnknown("interrupt()", options, FAULT_OPTIONS);
-    return new Fault(call, type, options, { effect: "interrupt" });
+export function interrupt(call: FaultCall = "create", type: string | FaultOptions = "*", options: FaultOptions = {}): Fault {
+    const [pattern, given] = selected(type, options);
+    refuseUnknown("interrupt()", given, FAULT_OPTIONS);
+    return new Fault(call, pattern, given, { effect: "interrupt" });
 }
 
 /**
  * Kills the run at a call, as the end of its process does: nothing of it has an effect any more. With `after`, the call still has its
  * effect: the thing is created, and not recorded.
  */
-export function kill(call: FaultCall = "create", type = "*", options: FaultOptions & { after?: boolean } = {}): Fault {
-    refuseUnknown("kill()", options, { ...FAULT_OPTIONS, after: true });
-    return new Fault(call, type, options, { effect: options.after === true ? "kill_after" : "kill_before" });
+export function kill(call: FaultCall = "create", type: string | KillOptions = "*", options: KillOptions = {}): Fault {
+    const [pattern, given] = selected(type, options);
+    refuseUnknown("kill()", given, { ...FAULT_OPTIONS, after: true });
+    return new Fault(call, pattern, given, { effect: given.after === true ? "kill_after" : "kill_before" });
 }

@@ -5,7 +5,7 @@
 export type { Answer, Outputs, Subject } from "./answers";
 export { type ArbitraryLike, configurations, type Declared, type FastCheck } from "./configurations";
 export { type Crash, crashEverywhere, type CrashOptions } from "./crashes";
-export { delay, fail, type FailOptions, Fault, type FaultCall, type FaultOptions, interrupt, kill } from "./faults";
+export { delay, type DelayOptions, fail, type FailOptions, Fault, type FaultCall, type FaultOptions, interrupt, kill, type KillOptions } from "./faults";
 export { refactoring, type RefactoringOptions } from "./refactoring";
 export { Resources, SimulatedResource } from "./resources";
 export { type AssertionOptions, SimulatedResult, type SnapshotOptions } from "./result";

@@ -31,6 +31,7 @@ const SETTINGS: Names<Omit<SimulationOptions, keyof SimulatedProgramOptions>> = 
     outputs: true,
     passphrase: true,
     plugins: true,
+    project: true,
     providers: true,
     real: true,
     record: true,

@@ -50,8 +50,10 @@ export interface SimulatedProgramOptions extends SimulatedOptions {
 
 /** The settings of a simulation. Types in patterns are tokens (`aws:s3/bucket:Bucket`, or `aws:s3:Bucket`), in which `*` is any text. */
 export interface SimulationOptions extends SimulatedProgramOptions {
-    /** The name of the stack, as `project/stack`. */
+    /** The name of the stack, as `project/stack`: `project/test` when left out, or the stack `test` of `project`. */
     stack?: string;
+    /** The folder of a project, for its configuration, and for its program where there is no other. */
+    project?: StackOptions["project"];
     /** The results of functions and methods by their tokens: objects, or functions of the arguments. */
     functions?: { readonly [token: string]: Answer };
     /** Outputs of resources beside their inputs, by patterns of types: objects, or functions of the resource. */
@@ -90,7 +92,7 @@ export interface SimulationOptions extends SimulatedProgramOptions {
     state?: Deployment | string;
     /** The passphrase of the secrets in `state`. */
     passphrase?: string;
-    /** Further settings of the stack: `project` for instance, whose program is run where there is no other. */
+    /** Further settings of the stack. */
     settings?: Omit<StackOptions, "program" | "config">;
     /** Whether the program is run at once, as when left out. With false, call `up()`. */
     run?: boolean;
@@ -354,7 +356,8 @@ export async function simulate(program?: AnyProgram, options: SimulationOptions 
     options = given(options);
     refuseUnknownSettings("simulate()", options);
     const {
-        stack = "project/test",
+        project,
+        stack = project === undefined ? "project/test" : "test",
         functions,
         outputs,
         schemas = [],
@@ -398,7 +401,7 @@ export async function simulate(program?: AnyProgram, options: SimulationOptions 
         name: stack,
         program,
         config,
-        settings,
+        settings: { ...settings, ...(project === undefined ? {} : { project }) },
         engine,
         record: played === undefined ? record : undefined,
         allowUnmatched,

@@ -249,7 +249,13 @@ async fn a_listing_has_the_keys_with_the_prefix_in_order() {
 #[tokio::test]
 async fn of_some_objects_those_that_exist_are_found_as_a_listing_has_them() {
     on_each(|store| async move {
-        for key in ["f/a.json", "f/a.json.zst", "f/a.json.bak", "f/b.json", "f/a.json.gz/inner"] {
+        for key in [
+            "f/a.json",
+            "f/a.json.zst",
+            "f/a.json.bak",
+            "f/b.json",
+            "f/a.json.gz/inner",
+        ] {
             store.put(key, key.into(), Condition::Any).await.unwrap();
         }
         let wanted = [".json.zst", ".json.gz", ".json"].map(|ending| format!("f/a{ending}"));
