@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use indexmap::IndexMap;
 
 use crate::{
-    event::{PropertyChange, StepStatus},
+    event::{PropertyChange, StepResult, StepStatus},
     operation::OperationResult,
     property::{PropertyValue, json::value_to_plain_json},
     resource::ResourceState,
@@ -84,10 +84,25 @@ pub(super) fn steps_of(result: &OperationResult) -> Vec<ResourceStep<'_>> {
             Some(_) => failed(urn).unwrap_or(step.status()),
             None => step.status(),
         },
-        changes: result.changes_of(step),
+        changes: changes_of(result, step),
         new: step.step.metadata.new.as_ref().map(|new| &new.0),
     });
     facts.collect()
+}
+
+/// Returns the changes of a step. Those of the marker of a replacement without any are those of its new half.
+fn changes_of(result: &OperationResult, step: &StepResult) -> Vec<PropertyChange> {
+    let changes = result.changes_of(step);
+    if !changes.is_empty() {
+        return changes;
+    }
+    let own = result
+        .steps
+        .iter()
+        .filter(|other| other.step.metadata.urn == step.step.metadata.urn);
+    own.map(|other| result.changes_of(other))
+        .find(|changes| !changes.is_empty())
+        .unwrap_or_default()
 }
 
 /// Returns the resources after an operation, each after those that it depends on; of a preview, those that there would be. The

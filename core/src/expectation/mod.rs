@@ -142,6 +142,11 @@ impl Expected {
 /// Values of properties occur in it as in displays: secrets are masked.
 #[must_use]
 pub fn unmet(result: &OperationResult, expectation: &Expectation) -> Option<String> {
+    let text = unmet_text(result, expectation)?;
+    Some(result.redactor.scrub(&text).into_owned())
+}
+
+fn unmet_text(result: &OperationResult, expectation: &Expectation) -> Option<String> {
     let steps = steps_of(result);
     if expectation.expected == Expected::NoChanges {
         return changed(result, &steps);

@@ -49,7 +49,7 @@ pub fn missing_aliases(preview: &OperationResult) -> Option<String> {
     for output in &outputs {
         text.push_str(&format!("\n  {}", change_text(output, &preview.redactor)));
     }
-    Some(text)
+    Some(preview.redactor.scrub(&text).into_owned())
 }
 
 /// Adds the aliases that are missing, and the changes that none explains.

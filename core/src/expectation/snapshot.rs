@@ -40,5 +40,5 @@ pub fn plan_text(result: &OperationResult) -> String {
     if text.is_empty() {
         text.push_str("no changes\n");
     }
-    text
+    result.redactor.scrub(&text).into_owned()
 }

@@ -312,3 +312,29 @@ async fn a_refactoring_changes_neither_outputs_nor_options_of_records() {
         assert_eq!(check(&preview, Expected::Unchanged, "web"), None);
     }
 }
+
+#[tokio::test]
+async fn no_text_has_a_secret_that_is_a_name() {
+    const BEFORE: &[&str] = &[
+        r#"{"type": "cloud:index:User", "name": "user-hunter2-hunter2", "inputs": {"m": {"hunter2-hunter2": {"hunter2-hunter2": 1}}, "password": {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": "hunter2-hunter2"}}}"#,
+    ];
+    const AFTER: &[&str] = &[
+        r#"{"type": "cloud:index:User", "name": "user-hunter2-hunter2", "inputs": {"m": {"hunter2-hunter2": {"hunter2-hunter2": 2}}, "password": {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": "hunter2-hunter2"}}}"#,
+    ];
+    let stack = stack().await;
+    let created = up(&stack, BEFORE).await;
+    let changed = up(&stack, AFTER).await;
+    for result in [&created, &changed] {
+        let no_changes = unmet(result, &Expectation::of(Expected::NoChanges, [""; 0])).unwrap();
+        let deleted = check(result, Expected::Deleted, "*").unwrap();
+        for text in [
+            plan_text(result),
+            missing_aliases(result).unwrap(),
+            no_changes,
+            deleted,
+        ] {
+            assert!(text.contains("user-[secret]"), "{text}");
+            assert!(!text.contains("hunter2"), "{text}");
+        }
+    }
+}
