@@ -53,6 +53,7 @@ export const {
     secret,
     SecretsError,
     Stack,
+    StackGraph,
     StackwrightError,
     StateError,
     toPlainJson,
