@@ -56,8 +56,8 @@ test("the program of a folder is simulated", async (t) => {
     writeFileSync(path.join(folder, "Pulumi.yaml"), "name: shop\nruntime: nodejs\nconfig:\n  size: {type: string, default: large}\n");
     writeFileSync(path.join(folder, "Pulumi.test.yaml"), "config:\n  shop:size: huge\n");
     const stack = await simulated(t, shop, { project: folder });
-    assert.equal(stack.name, "shop/test");
-    assert.equal(stack.resources.find("web").inputs.size, "huge");
+    const { urn, inputs } = stack.resources.find("web");
+    assert.deepEqual([urn.split(MACHINE)[0], inputs.size], ["urn:pulumi:test::shop::", "huge"]);
 });
 
 test("a run that failed writes no recording", async (t) => {
