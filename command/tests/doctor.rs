@@ -14,7 +14,8 @@ use tokio::runtime::Handle;
 /// Returns the findings about an area.
 async fn findings(shop: &Shop, area: &str) -> Vec<Value> {
     let ended = shop.run("doctor --json", None).await;
-    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let report = serde_json::from_str::<Value>(&ended.stdout);
+    let report = report.unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
     let all = report["findings"].as_array().unwrap();
     all.iter()
         .filter(|finding| finding["area"] == area)

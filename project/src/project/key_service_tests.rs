@@ -122,7 +122,7 @@ fn created() -> StackSettings {
 
 /// Runs an update, and returns the value of `token` that its program has seen.
 async fn seen(stack: &Stack) -> Result<String> {
-    let seen = Arc::new(std::sync::Mutex::new(String::new()));
+    let seen = Arc::new(Mutex::new(String::new()));
     let noted = Arc::clone(&seen);
     let program = program::from_fn(move |context| {
         let token = context.info.config.get("shop:token").cloned();
