@@ -1,6 +1,10 @@
 //! What `doctor` finds.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
 
 mod shop;
 
@@ -14,8 +18,7 @@ use tokio::runtime::Handle;
 /// Returns the findings about an area.
 async fn findings(shop: &Shop, area: &str) -> Vec<Value> {
     let ended = shop.run("doctor --json", None).await;
-    let report = serde_json::from_str::<Value>(&ended.stdout);
-    let report = report.unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
+    let report: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
     let all = report["findings"].as_array().unwrap();
     all.iter()
         .filter(|finding| finding["area"] == area)
@@ -41,9 +44,8 @@ async fn pending_operations_of_the_selected_stack_are_a_warning() {
     )
     .unwrap();
     let found = findings(&shop, "pending").await;
-    let [found] = &*found else {
-        panic!("{found:?}");
-    };
+    assert_eq!(found.len(), 1, "{found:?}");
+    let found = &found[0];
     assert_eq!(found["status"], "warning");
     assert_eq!(found["found"], format!("dev has a pending operation: {urn}"));
     let advice = found["advice"].as_str().unwrap();
