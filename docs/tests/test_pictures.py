@@ -348,7 +348,7 @@ def test_a_large_picture_without_components_is_drawn_quickly(page: Any, pages: P
     shot(page, name)
 
 
-def test_of_very_many_dependencies_those_of_the_selected_resource_are_drawn(page: Any, pages: Path) -> None:
+def test_the_details_of_a_resource_have_its_dependencies_where_very_many_are_not_drawn(page: Any, pages: Path) -> None:
     page.goto(f"file://{pages}/dense.html")
     status(page, "those of the selected resource are drawn$")
     page.click("#show-list")

@@ -102,7 +102,7 @@ impl Reporter {
         self.rerecorded().append(&mut rerecorded);
     }
 
-    /// Removes and returns the records that a preview keeps below another parent or with another URN.
+    /// Removes and returns the records that a preview keeps with another parent, URN or options.
     pub(crate) fn take_rerecorded(&self) -> Vec<Rerecorded> {
         std::mem::take(&mut *self.rerecorded())
     }

@@ -52,6 +52,9 @@ impl Simulation {
                 world.components.insert(record.urn.clone(), component);
             } else if record.retain_on_delete || record.options.deleted_with.is_some() {
                 world.left.insert(key_of(record));
+            } else {
+                // It was retained before, perhaps.
+                world.left.remove(&key_of(record));
             }
         }
     }

@@ -164,6 +164,19 @@ async fn what_is_retained_is_no_discrepancy_and_what_is_lost_is_one() {
     );
 }
 
+#[tokio::test]
+async fn what_is_retained_no_longer_is_missed_without_a_record() {
+    let simulation = simulation();
+    let kept =
+        || json!({"type": "cloud:index:Machine", "name": "db", "inputs": {"size": "small"}}).to_string();
+    up(&simulation, vec![retained("db", "small")]).await;
+    up(&simulation, vec![kept()]).await;
+    let result = up(&simulation, vec![kept()]).await;
+    let recorded = &result.snapshot.resources;
+    let others = recorded.iter().filter(|record| record.urn.name() != "db");
+    assert_eq!(simulation.discrepancies(others.map(|it| &**it)).len(), 1);
+}
+
 /// A real provider, each of whose things has another id.
 #[derive(Default)]
 struct Real(std::sync::atomic::AtomicU64);
