@@ -57,13 +57,23 @@ def _main(
     program: Callable[[], Any], run: Run, failures: list[BaseException], explain: Explain, debug: bool
 ) -> None:
     enter(run)
+    # The loop and its file descriptors are gone once the end of the run is reported.
+    failure = _failure(program, run, failures, explain, debug)
+    if failure is None or run.ended:
+        run.succeed()
+    else:
+        run.fail(*failure)
+
+
+def _failure(
+    program: Callable[[], Any], run: Run, failures: list[BaseException], explain: Explain, debug: bool
+) -> Failure | None:
+    """Runs the program in a loop of its own and returns how it failed."""
     try:
         isolation.install()
         loop = ProgramLoop()
     except BaseException as error:  # noqa: BLE001  # the operation waits for an end
-        run.fail(f"the program could not be started: {error}")
-        return
-    failure: Failure | None
+        return f"the program could not be started: {error}", False
     try:
         asyncio.set_event_loop(loop)
         monitor = Monitor(run)
@@ -72,15 +82,12 @@ def _main(
         failure = _outcome(program, run, loop, failures, explain)
         end_tasks(loop)
     except BaseException as error:  # noqa: BLE001
-        failure = f"the program could not be run: {error}", False
+        return f"the program could not be run: {error}", False
     finally:
         unwatch(loop)
         asyncio.set_event_loop(None)
         loop.close()
-    if failure is None or run.ended:
-        run.succeed()
-    else:
-        run.fail(*failure)
+    return failure
 
 
 def configure(run: Run, loop: ProgramLoop, monitor: Monitor, debug: bool = False) -> None:
