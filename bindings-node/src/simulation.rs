@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use napi::{Env, Error, Result, bindgen_prelude::Unknown};
 use napi_derive::napi;
 use stackwright::{
-    binding, expectation,
+    binding,
+    expectation::{self, AllowedChanges},
     property::{PropertyMap, PropertyValue},
     simulation::{ExistingThing, Thing},
 };
@@ -256,8 +257,11 @@ pub fn plan_text(operation: &Operation) -> Result<String> {
 
 /// Returns why the preview of a refactored program changes something.
 #[napi(catch_unwind)]
-pub fn missing_aliases(operation: &Operation) -> Result<Option<String>> {
-    Ok(expectation::missing_aliases(&*ended(operation)?))
+pub fn missing_aliases(operation: &Operation, allow_components: bool) -> Result<Option<String>> {
+    let allowed = AllowedChanges {
+        components: allow_components,
+    };
+    Ok(expectation::missing_aliases(&*ended(operation)?, allowed))
 }
 
 /// Returns whether a type token matches a pattern.

@@ -89,6 +89,19 @@ test("a refactoring changes neither options nor outputs", async (t) => {
     (await stack.preview(options(false, 1))).assertNoChanges();
 });
 
+test("a refactoring may put resources into a component", async () => {
+    const program = (group, aliases) => (context) => {
+        const parent = group ? context.component("my:index:Group", "group") : undefined;
+        const web = context.resource(MACHINE, "web", { size: "small" }, parent ? { parent, aliases } : {});
+        context.resource("cloud:index:Record", "dns", { of: web.id });
+    };
+    const grouped = program(true, [{ noParent: true }]);
+    await refactoring(program(false), grouped, { allowComponents: true });
+    await assert.rejects(refactoring(program(false), grouped), /no alias explains:\n.*my:index:Group/);
+    const unnamed = refactoring(program(false), program(true, []), { allowComponents: true });
+    await assert.rejects(unnamed, /web \(cloud:index:Machine\)  aliases[^]*follows from missing aliases:\n.*dns/);
+});
+
 test("a recording with components needs their provider, or is refused", async (t) => {
     const record = path.join(folder(t), "recorded.json");
     const construct = (context, { name, inputs }) => {

@@ -7,7 +7,8 @@ use pyo3::{
     types::{PyBytes, PyDict, PyList},
 };
 use stackwright::{
-    binding, expectation,
+    binding,
+    expectation::{self, AllowedChanges},
     property::PropertyMap,
     simulation::{ExistingThing, Thing},
 };
@@ -211,8 +212,11 @@ pub(crate) fn plan_text(outcome: &OperationOutcome) -> String {
 
 /// Returns why the preview of a refactored program changes something.
 #[pyfunction]
-pub(crate) fn missing_aliases(outcome: &OperationOutcome) -> Option<String> {
-    expectation::missing_aliases(&outcome.result)
+pub(crate) fn missing_aliases(outcome: &OperationOutcome, allow_components: bool) -> Option<String> {
+    let allowed = AllowedChanges {
+        components: allow_components,
+    };
+    expectation::missing_aliases(&outcome.result, allowed)
 }
 
 /// Returns whether a type token matches a pattern.

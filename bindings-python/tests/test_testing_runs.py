@@ -147,6 +147,32 @@ def test_a_refactoring_changes_neither_options_nor_outputs() -> None:
     simulate(options(True, 1)).preview(options(False, 1)).assert_no_changes()
 
 
+def grouped(*, aliased: bool) -> sw.Program:
+    def program(ctx: sw.Context) -> None:
+        group = ctx.component("my:index:Group", "group")
+        aliases = [{"no_parent": True}] if aliased else []
+        web = ctx.resource(MACHINE, "web", {"size": "small"}, parent=group, aliases=aliases)
+        ctx.resource("cloud:index:Record", "dns", {"of": web.id})
+
+    return program
+
+
+def flat(ctx: sw.Context) -> None:
+    web = ctx.resource(MACHINE, "web", {"size": "small"})
+    ctx.resource("cloud:index:Record", "dns", {"of": web.id})
+
+
+def test_a_refactoring_may_put_resources_into_a_component() -> None:
+    refactoring(flat, grouped(aliased=True), allow_components=True)
+    with pytest.raises(AssertionError, match=r"no alias explains:\n.*my:index:Group"):
+        refactoring(flat, grouped(aliased=True))
+    with pytest.raises(AssertionError) as raised:
+        refactoring(flat, grouped(aliased=False), allow_components=True)
+    aliases, consequences = str(raised.value).split("follows from missing aliases:")
+    assert "web (cloud:index:Machine)  aliases=" in aliases
+    assert "dns" in consequences and "no alias explains" not in str(raised.value)
+
+
 class Constructing(Cloud):
     """A provider of a component."""
 

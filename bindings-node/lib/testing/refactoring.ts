@@ -10,22 +10,28 @@ import { operationOptionsOf, refuseUnknownSettings, refuseUnrepeatable } from ".
 import { simulate, SimulatedStack, type SimulationOptions } from "./stack";
 
 /** The options of `refactoring()`, for both programs. */
-export type RefactoringOptions = Omit<SimulationOptions, "state" | "run" | "faults" | "check">;
+export interface RefactoringOptions extends Omit<SimulationOptions, "state" | "run" | "faults" | "check"> {
+    /**
+     * Whether components may be created and deleted, for programs that put resources into a new component. These resources still need their
+     * aliases.
+     */
+    allowComponents?: boolean;
+}
 
 const NOT_OWN = ["state", "run", "faults", "check"];
 
 /**
  * Asserts that a program changes nothing in the state of another one, or in an exported one, neither resources nor options of their records
  * (`protect` for instance) nor outputs of the stack, and returns the result of the preview. Otherwise, the text of the error has the aliases
- * that are missing, as source code, the changes that no alias explains, and the options and outputs that change.
+ * that are missing, as source code, the changes that follow from these, those that no alias explains, and the options and outputs that change.
  */
 export async function refactoring(
     before: AnyProgram | { state: Deployment | string },
     after: AnyProgram,
-    options: RefactoringOptions = {},
+    { allowComponents = false, ...options }: RefactoringOptions = {},
 ): Promise<SimulatedResult> {
     options = given(options);
-    refuseUnknownSettings("refactoring()", options, [], NOT_OWN);
+    refuseUnknownSettings("refactoring()", options, ["allowComponents"], NOT_OWN);
     refuseUnrepeatable("refactoring()", options);
     // Either program may be the one that reaches what a pattern names.
     const settings = { ...options, allowUnmatched: true };
@@ -35,7 +41,7 @@ export async function refactoring(
         : await simulate(before as AnyProgram, settings);
     try {
         const preview = await stack.preview(after, { ...operationOptionsOf(options), ignoreProtect: true });
-        const text = native.missingAliases(Result.native(preview.result));
+        const text = native.missingAliases(Result.native(preview.result), allowComponents);
         if (typeof text === "string") {
             throw new assert.AssertionError({ message: text, operator: "refactoring", stackStartFn: refactoring });
         }

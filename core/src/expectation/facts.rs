@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use indexmap::IndexMap;
 
 use crate::{
-    event::{PropertyChange, StepResult, StepStatus},
+    event::{PropertyChange, StepMetadata, StepResult, StepStatus},
     operation::OperationResult,
     property::{PropertyValue, json::value_to_plain_json},
     resource::ResourceState,
@@ -22,6 +22,8 @@ pub(super) struct ResourceStep<'a> {
     pub(super) status: StepStatus,
     pub(super) changes: Vec<PropertyChange>,
     pub(super) new: Option<&'a Arc<ResourceState>>,
+    /// Whether no provider manages the resource.
+    pub(super) is_component: bool,
 }
 
 impl ResourceStep<'_> {
@@ -86,8 +88,14 @@ pub(super) fn steps_of(result: &OperationResult) -> Vec<ResourceStep<'_>> {
         },
         changes: changes_of(result, step),
         new: step.step.metadata.new.as_ref().map(|new| &new.0),
+        is_component: is_component(&step.step.metadata),
     });
     facts.collect()
+}
+
+fn is_component(step: &StepMetadata) -> bool {
+    let record = step.new.as_ref().or(step.old.as_ref());
+    record.is_some_and(|record| !record.0.custom)
 }
 
 /// Returns the changes of a step. Those of the marker of a replacement without any are those of its new half.

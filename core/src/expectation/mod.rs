@@ -51,7 +51,7 @@ use crate::{
 
 pub use difference::difference;
 pub use facts::resources;
-pub use refactoring::missing_aliases;
+pub use refactoring::{AllowedChanges, missing_aliases};
 pub use snapshot::plan_text;
 
 use facts::{ResourceStep, failure_text, listing, steps_of};

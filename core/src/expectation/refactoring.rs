@@ -5,23 +5,32 @@ use std::collections::BTreeSet;
 use super::facts::{ResourceStep, change_text, failure_text, is_own, step_text, steps_of};
 use crate::{
     event::PropertyChange, operation::OperationResult, property::PropertyValue, resource::ResourceState,
-    urn::Urn,
+    step::StepOp, urn::Urn,
 };
 
-/// Returns why the preview of a refactored program changes something: the aliases that are missing, the changes that no alias
-/// explains, changed options of resources that stay (protection for instance), and changed outputs of the stack. `None` when nothing
-/// changes. The changes of a program that failed are not known: the text has its error.
+/// What a refactoring may change.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AllowedChanges {
+    /// Components may be created and deleted: no provider manages one. Resources below them still need their aliases.
+    pub components: bool,
+}
+
+/// Returns why the preview of a refactored program changes something: the aliases that are missing, the changes that follow from
+/// these, those that no alias explains, changed options of resources that stay (protection for instance), and changed outputs of the
+/// stack. `None` when nothing changes but what is allowed. The changes of a program that failed are not known: the text has its error.
 ///
 /// A changed option is no step of an operation, and no change in its counts: it is one of the record alone.
 #[must_use]
-pub fn missing_aliases(preview: &OperationResult) -> Option<String> {
+pub fn missing_aliases(preview: &OperationResult, allowed: AllowedChanges) -> Option<String> {
     if let Some(failure) = failure_text(preview) {
         return Some(format!(
             "{failure}\nthe changes of the second program are not known"
         ));
     }
     let steps = steps_of(preview);
-    let changes: Vec<&ResourceStep<'_>> = steps.iter().filter(|step| step.is_change()).collect();
+    let is_allowed = |step: &ResourceStep<'_>| allowed.components && is_of_component(step);
+    let is_counted = |step: &&ResourceStep<'_>| step.is_change() && !is_allowed(step);
+    let changes: Vec<&ResourceStep<'_>> = steps.iter().filter(is_counted).collect();
     let options = changed_options(preview);
     let outputs = changed_outputs(preview, !changes.is_empty());
     let mut subjects = Vec::new();
@@ -52,7 +61,12 @@ pub fn missing_aliases(preview: &OperationResult) -> Option<String> {
     Some(preview.redactor.scrub(&text).into_owned())
 }
 
-/// Adds the aliases that are missing, and the changes that none explains.
+/// Returns whether a step creates or deletes a component.
+const fn is_of_component(step: &ResourceStep<'_>) -> bool {
+    step.is_component && matches!(step.op, StepOp::Create | StepOp::Delete)
+}
+
+/// Adds the aliases that are missing, the changes that follow from these, and those that none explains.
 fn push_changes(text: &mut String, preview: &OperationResult, changes: &[&ResourceStep<'_>]) {
     let mut explained: BTreeSet<&Urn> = BTreeSet::new();
     if !preview.suggested_moves.is_empty() {
@@ -77,13 +91,50 @@ fn push_changes(text: &mut String, preview: &OperationResult, changes: &[&Resour
         }
     }
     let others = changes.iter().filter(|step| !explained.contains(step.urn));
-    let others: Vec<_> = others.collect();
-    if !others.is_empty() {
-        text.push_str("\nno alias explains:");
+    let (consequences, others) = consequences(others.copied().collect(), explained);
+    for (heading, steps) in [
+        ("\nfollows from missing aliases:", consequences),
+        ("\nno alias explains:", others),
+    ] {
+        if !steps.is_empty() {
+            text.push_str(heading);
+        }
+        for step in steps {
+            text.push_str(&step_text(step, &preview.redactor));
+        }
     }
-    for step in others {
-        text.push_str(&step_text(step, &preview.redactor));
+}
+
+/// Parts changes into those that follow from the changes of other resources, and the rest: resources that depend on them, and whose
+/// properties change only to values that are not known yet.
+fn consequences<'a>(
+    mut others: Vec<&'a ResourceStep<'a>>,
+    mut explained: BTreeSet<&'a Urn>,
+) -> (Vec<&'a ResourceStep<'a>>, Vec<&'a ResourceStep<'a>>) {
+    let mut consequences = Vec::new();
+    loop {
+        let (found, rest): (Vec<_>, Vec<_>) = others.into_iter().partition(|step| follows(step, &explained));
+        others = rest;
+        if found.is_empty() {
+            return (consequences, others);
+        }
+        explained.extend(found.iter().map(|step| step.urn));
+        consequences.extend(found);
     }
+}
+
+fn follows(step: &ResourceStep<'_>, causes: &BTreeSet<&Urn>) -> bool {
+    let is_unknown = |change: &PropertyChange| {
+        let new = change.new.as_ref();
+        new.is_some_and(PropertyValue::contains_unknowns)
+    };
+    let depends = |new: &ResourceState| {
+        let properties = new.property_dependencies.values().flatten();
+        let mut urns = new.dependencies.iter().chain(properties);
+        urns.any(|urn| causes.contains(urn))
+    };
+    let has_changes = !step.changes.is_empty();
+    has_changes && step.changes.iter().all(is_unknown) && step.new.is_some_and(|new| depends(new))
 }
 
 /// Returns the outputs of the stack that change. Those that are not known follow from changes of resources.

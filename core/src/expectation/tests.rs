@@ -8,6 +8,7 @@ use crate::{
     monitor::Registration,
     operation::OperationOptions,
     program::{Program, from_fn},
+    property::PropertyValue,
     secrets::Base64Provider,
     simulation::{Fault, FaultEffect, Simulation, SimulationSettings},
 };
@@ -132,7 +133,7 @@ async fn a_renamed_resource_lacks_an_alias_and_a_changed_one_has_no_explanation(
     up(&stack, OTHER_IMAGE).await;
     let stack = stack.with_program(program(RENAMED));
     let preview = stack.preview(OperationOptions::default()).wait().await;
-    let text = missing_aliases(&preview).unwrap();
+    let text = missing_aliases(&preview, AllowedChanges::default()).unwrap();
     assert!(
         text.starts_with(
             "the second program changes 2 resources\naliases are missing:\n  frontend (cloud:index:Machine)"
@@ -145,14 +146,14 @@ async fn a_renamed_resource_lacks_an_alias_and_a_changed_one_has_no_explanation(
     );
     let stack = stack.with_program(program(LARGER));
     let preview = stack.preview(OperationOptions::default()).wait().await;
-    let text = missing_aliases(&preview).unwrap();
+    let text = missing_aliases(&preview, AllowedChanges::default()).unwrap();
     assert!(
         text.contains("no alias explains:") && text.contains("image: \"b\" -> \"a\""),
         "{text}"
     );
     let stack = stack.with_program(program(OTHER_IMAGE));
     let preview = stack.preview(OperationOptions::default()).wait().await;
-    assert_eq!(missing_aliases(&preview), None);
+    assert_eq!(missing_aliases(&preview, AllowedChanges::default()), None);
 }
 
 #[tokio::test]
@@ -240,7 +241,7 @@ async fn a_preview_that_failed_shows_its_error_without_secrets_and_no_absence_of
     let unchanged = check(&preview, Expected::Unchanged, "dns").unwrap();
     for text in [
         plan_text(&preview),
-        missing_aliases(&preview).unwrap(),
+        missing_aliases(&preview, AllowedChanges::default()).unwrap(),
         no_changes,
         unchanged,
     ] {
@@ -305,12 +306,93 @@ async fn a_refactoring_changes_neither_outputs_nor_options_of_records() {
     ] {
         let stack = stack.clone().with_program(after);
         let preview = stack.preview(OperationOptions::default()).wait().await;
-        assert_eq!(missing_aliases(&preview).as_deref(), expected);
+        assert_eq!(
+            missing_aliases(&preview, AllowedChanges::default()).as_deref(),
+            expected
+        );
         // An option of a record is no step: counts have it as the same, as the reference engine's do.
         let no_changes = unmet(&preview, &Expectation::of(Expected::NoChanges, [""; 0]));
         assert_eq!(no_changes.is_some(), preview.outputs_changed, "{no_changes:?}");
         assert_eq!(check(&preview, Expected::Unchanged, "web"), None);
     }
+}
+
+/// A machine, a record of its address and a disk, with the name of the machine, the component that it is in, and the size of the disk.
+fn machine_in(name: &'static str, component: Option<&'static str>, size: u32) -> Arc<dyn Program> {
+    from_fn(move |context| async move {
+        let register = async |resource: serde_json::Value| {
+            let registration = Registration::from_json(resource.to_string().as_bytes())?;
+            context.monitor.register(registration).await
+        };
+        let parent = match component {
+            Some(name) => Some(
+                register(serde_json::json!({"type": "my:index:Group", "name": name, "custom": false}))
+                    .await?
+                    .urn,
+            ),
+            None => None,
+        };
+        let mut machine =
+            serde_json::json!({"type": "cloud:index:Machine", "name": name, "inputs": {"size": "small"}});
+        if let Some(parent) = parent {
+            machine["parent"] = serde_json::json!(parent);
+            machine["aliases"] = serde_json::json!([{"no_parent": true}]);
+        }
+        let machine = register(machine).await?;
+        let mut dns = Registration::from_json(br#"{"type": "cloud:index:Record", "name": "dns"}"#)?;
+        let id = match machine.id.as_str() {
+            "" => PropertyValue::unknown(),
+            id => id.into(),
+        };
+        dns.inputs
+            .insert("of".into(), id.with_dependencies(&[machine.urn]));
+        context.monitor.register(dns).await?;
+        register(serde_json::json!({"type": "cloud:index:Disk", "name": "disk", "inputs": {"size": size}}))
+            .await?;
+        Ok(())
+    })
+}
+
+#[tokio::test]
+async fn what_follows_from_a_missing_alias_is_apart_from_what_no_alias_explains() {
+    let stack = stack().await.with_program(machine_in("web", None, 1));
+    let result = stack.update(OperationOptions::default()).wait().await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    let renamed = stack.with_program(machine_in("frontend", None, 2));
+    let preview = renamed.preview(OperationOptions::default()).wait().await;
+    let text = missing_aliases(&preview, AllowedChanges::default()).unwrap();
+    let (aliases, rest) = text.split_once("\nfollows from missing aliases:").unwrap();
+    let (consequences, others) = rest.split_once("\nno alias explains:").unwrap();
+    assert!(aliases.contains("frontend (cloud:index:Machine)"), "{text}");
+    assert!(
+        consequences.contains("dns") && !consequences.contains("disk"),
+        "{text}"
+    );
+    assert!(others.contains("disk") && !others.contains("dns"), "{text}");
+}
+
+#[tokio::test]
+async fn a_refactoring_may_put_resources_into_a_component_where_that_is_allowed() {
+    let allowed = AllowedChanges { components: true };
+    let stack = stack().await.with_program(machine_in("web", None, 1));
+    let result = stack.update(OperationOptions::default()).wait().await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    let grouped = stack.clone().with_program(machine_in("web", Some("group"), 1));
+    let preview = grouped.preview(OperationOptions::default()).wait().await;
+    let text = missing_aliases(&preview, AllowedChanges::default()).unwrap();
+    assert!(
+        text.contains("no alias explains:") && text.contains("my:index:Group"),
+        "{text}"
+    );
+    assert_eq!(missing_aliases(&preview, allowed), None);
+    // A new resource that a provider manages is a change still.
+    let larger = stack.with_program(machine_in("web", Some("group"), 2));
+    let preview = larger.preview(OperationOptions::default()).wait().await;
+    let text = missing_aliases(&preview, allowed).unwrap();
+    assert!(
+        text.contains("disk") && !text.contains("my:index:Group"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -329,7 +411,7 @@ async fn no_text_has_a_secret_that_is_a_name() {
         let deleted = check(result, Expected::Deleted, "*").unwrap();
         for text in [
             plan_text(result),
-            missing_aliases(result).unwrap(),
+            missing_aliases(result, AllowedChanges::default()).unwrap(),
             no_changes,
             deleted,
         ] {

@@ -15,7 +15,13 @@ from ._stack import simulate
 __all__ = ["refactoring"]
 
 
-def refactoring(before: Program | Mapping[str, Any] | bytes | str, after: Program, **settings: Unpack[RunSettings]) -> SimulatedResult:
+def refactoring(
+    before: Program | Mapping[str, Any] | bytes | str,
+    after: Program,
+    *,
+    allow_components: bool = False,
+    **settings: Unpack[RunSettings],
+) -> SimulatedResult:
     """Asserts that a program changes nothing in the state of another one, neither resources nor options of their records (``protect`` for
     instance) nor outputs of the stack, and returns the result of the preview. ::
 
@@ -23,13 +29,15 @@ def refactoring(before: Program | Mapping[str, Any] | bytes | str, after: Progra
         refactoring(json.load(open("exported.json")), program, stack="shop/live")
 
     Otherwise, the text of the :class:`AssertionError` has the aliases that are missing, as source code in the language of the program,
-    the changes that no alias explains, and the options and outputs that change.
+    the changes that follow from these, those that no alias explains, and the options and outputs that change.
 
     :param before: The program as it was, or an exported state (a deployment document).
     :param after: The program as it is now.
+    :param allow_components: Whether components may be created and deleted, for programs that put resources into a new component. These
+        resources still need their aliases.
     :param settings: Those of :func:`simulate`, and options of operations, for both.
     """
-    refuse_unknown("refactoring", settings, ("before", "after", *SimulationSettings.__annotations__))
+    refuse_unknown("refactoring", settings, ("before", "after", "allow_components", *SimulationSettings.__annotations__))
     refuse_unrepeatable("refactoring", settings)
     own, options = split(settings)
     allow_unmatched = own.pop("allow_unmatched", False)
@@ -42,7 +50,7 @@ def refactoring(before: Program | Mapping[str, Any] | bytes | str, after: Progra
         if not allow_unmatched:
             # Either program may be the one that reaches what a pattern names.
             stack._refuse_unmatched(options)
-    text = missing_aliases(preview._native)
+    text = missing_aliases(preview._native, allow_components)
     if text is not None:
         raise AssertionError(text)
     return preview
