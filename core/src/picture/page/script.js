@@ -57,7 +57,8 @@
   let selected;
   let view;
   /** The dependencies that are drawn with the selected resource only. */
-  let left = [];
+  let undrawn = [];
+  let summary = "";
 
   // ---- what is shown ----
 
@@ -365,7 +366,7 @@
       return { group: "nodes", data, classes, position: { x: x + NODE_WIDTH / 2, y: y + NODE_HEIGHT / 2 } };
     });
     const isDense = edges.length > EDGE_LIMIT;
-    left = isDense ? edges : [];
+    undrawn = isDense ? edges : [];
     for (const edge of isDense ? [] : edges) elements.push(arrow(edge, many ? ["many"] : []));
     const kept = view === undefined || fits ? undefined : { zoom: view.zoom(), pan: view.pan() };
     view?.destroy();
@@ -385,9 +386,14 @@
     view.on("tap", "node", (event) => select(Number(event.target.id().slice(1))));
     view.on("dbltap", "node", (event) => toggle(Number(event.target.id().slice(1))));
     view.on("tap", (event) => event.target === view && select(undefined));
+    const folds = visible.length === shown.size ? "" : `, ${visible.length} drawn; fold or unfold with a double click`;
+    summary = `${count} of ${total()} resources${folds}`;
     mark();
-    find("status").textContent = `${count} of ${total()} resources` + (visible.length === shown.size ? "" : `, ${visible.length} drawn; fold or unfold with a double click`) +
-      (isDense ? `; ${edges.length} dependencies, those of the selected resource are drawn` : "");
+  }
+
+  function announce() {
+    const drawn = undrawn.length === 0 ? "" : `; ${view.edges().length} of ${undrawn.length} dependencies are drawn: those of the selected resource`;
+    find("status").textContent = summary + drawn;
   }
 
   function mark() {
@@ -395,13 +401,16 @@
     view.elements(".near").removeClass("near");
     view.elements(".of-selected").remove();
     view.elements(":selected").unselect();
-    if (selected === undefined || selected === OUTPUTS) return;
-    const drawn = view.getElementById(`n${representative(selected)}`);
-    const at = representative(selected);
-    view.add(left.filter(([from, to]) => drawn.nonempty() && (from === at || to === at)).map((edge) => arrow(edge, ["of-selected"])));
+    if (selected !== undefined && selected !== OUTPUTS) markSelected(representative(selected));
+    announce();
+  }
+
+  function markSelected(at) {
+    const drawn = view.getElementById(`n${at}`);
+    if (drawn.empty()) return;
+    view.add(undrawn.filter(([from, to]) => from === at || to === at).map((edge) => arrow(edge, ["of-selected"])));
     drawn.select();
     drawn.connectedEdges().addClass("near");
-    if (drawn.empty()) return;
     const box = drawn.renderedBoundingBox({ includeOverlays: false });
     if (box.x1 < 0 || box.y1 < 0 || box.x2 > view.width() || box.y2 > view.height()) view.center(drawn);
   }
