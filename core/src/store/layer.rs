@@ -27,6 +27,10 @@ pub(super) trait Layer: Send + Sync + 'static {
         self.inner().list(prefix).await
     }
 
+    async fn find(&self, prefix: &str, keys: &[String]) -> Result<Vec<ObjectInfo>> {
+        self.inner().find(prefix, keys).await
+    }
+
     async fn delete(&self, key: &str) -> Result<()> {
         self.inner().delete(key).await
     }
@@ -79,6 +83,10 @@ impl<L: Layer> Store for Layered<L> {
 
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
         self.0.list(prefix).await
+    }
+
+    async fn find(&self, prefix: &str, keys: &[String]) -> Result<Vec<ObjectInfo>> {
+        self.0.find(prefix, keys).await
     }
 
     async fn delete(&self, key: &str) -> Result<()> {

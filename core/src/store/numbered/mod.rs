@@ -117,6 +117,16 @@ impl<S: Store> NumberedJournals<S> {
     }
 }
 
+/// Returns whether an object is more than a part of a journal, or the end that one leaves behind.
+fn is_shown(info: &ObjectInfo) -> bool {
+    let is_part = info
+        .key
+        .split_once(PARTS)
+        .is_some_and(|(journal, _)| is_journal(journal));
+    let is_end = is_journal(&info.key) && info.size == ends::LENGTH;
+    !is_part && !is_end
+}
+
 #[async_trait]
 impl<S: Store> Layer for NumberedJournals<S> {
     fn inner(&self) -> &dyn Store {
@@ -187,15 +197,14 @@ impl<S: Store> Layer for NumberedJournals<S> {
 
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
         let mut listed = self.inner.list(prefix).await?;
-        listed.retain(|info| {
-            let is_part = info
-                .key
-                .split_once(PARTS)
-                .is_some_and(|(journal, _)| is_journal(journal));
-            let is_end = is_journal(&info.key) && info.size == ends::LENGTH;
-            !is_part && !is_end
-        });
+        listed.retain(is_shown);
         Ok(listed)
+    }
+
+    async fn find(&self, prefix: &str, keys: &[String]) -> Result<Vec<ObjectInfo>> {
+        let mut found = self.inner.find(prefix, keys).await?;
+        found.retain(is_shown);
+        Ok(found)
     }
 
     async fn delete(&self, key: &str) -> Result<()> {
