@@ -259,3 +259,19 @@ def test_the_low_level_interface_runs_the_same_command(open_stack: Open, tmp_pat
     with pytest.raises(auto.CommandError, match="no server of its archive is known"):
         workspace.install_plugin("aws", "v6.0.0")
     workspace.remove_plugin("aws")
+
+
+def test_each_command_gets_the_environment_as_it_is_then(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    command = auto.Command()
+
+    def backend() -> str:
+        result = command.run(["whoami", "--json"], str(tmp_path), {"PULUMI_HOME": str(tmp_path / "home")})
+        return str(json.loads(result.stdout)["url"])
+
+    for name in ("a", "b", "b", "a"):
+        (tmp_path / name).mkdir(exist_ok=True)
+        monkeypatch.setenv("PULUMI_BACKEND_URL", f"file://{tmp_path / name}")
+        assert backend() == f"file://{tmp_path / name}"
+    # A mapping in the place of the environment, as tests have it.
+    monkeypatch.setattr(os, "environ", {**os.environ, "PULUMI_BACKEND_URL": f"file://{tmp_path / 'b'}"})
+    assert backend() == f"file://{tmp_path / 'b'}"

@@ -144,7 +144,7 @@ class Command(RunsInline, PulumiCommand):
             if listener is not None:
                 listener(stripped)
 
-        environment = {**os.environ, **additional_env, "PULUMI_AUTOMATION_API": "true"}
+        environment = {**_environment(), **additional_env, "PULUMI_AUTOMATION_API": "true"}
         failures: list[BaseException] = []
         program = prepared(args, failures)
         # With an engine, its own secrets encrypt.
@@ -163,6 +163,25 @@ class Command(RunsInline, PulumiCommand):
 
     def __repr__(self) -> str:
         return f"<Command {self.version}{'' if self._engine is None else f' on {self._engine!r}'}>"
+
+
+_environments: Final[list[tuple[Mapping[Any, Any], dict[str, str]]]] = []
+"""The last environment of the process as the interpreter stores it, and as text: reading each variable takes longer than a short command."""
+
+
+def _environment() -> Mapping[str, str]:
+    """Returns the environment of the process, which callers do not change."""
+    variables = getattr(os.environ, "_data", None)
+    if not isinstance(variables, dict):
+        # Another mapping in the place of the environment, or another interpreter.
+        return os.environ
+    for known, environment in _environments:
+        if known == variables:
+            return environment
+    stored = dict(variables)
+    environment = {os.fsdecode(name): os.fsdecode(value) for name, value in stored.items()}
+    _environments[:] = [(stored, environment)]
+    return environment
 
 
 def _asynchronous(engine: object) -> Engine | None:

@@ -72,11 +72,16 @@ class _IdleServer:
         pass
 
 
+_IDLE_SERVICES: Final = SimpleNamespace(add_LanguageRuntimeServicer_to_server=lambda servicer, server: None)
+"""Adds nothing to the server that is not used: the descriptions of its methods take longer than a short command."""
+
+
 def _without_server(method: _F) -> _F:
     """Returns a copy of an operation that starts no language server; the module of the operation stays as it is."""
     if not isinstance(method, FunctionType) or not {"grpc", "server"}.issubset(method.__code__.co_names):
         return method
-    names = {**method.__globals__, "grpc": SimpleNamespace(server=_IdleServer)}
+    idle = {"grpc": SimpleNamespace(server=_IdleServer), "language_pb2_grpc": _IDLE_SERVICES}
+    names = {**method.__globals__, **idle}
     copied = FunctionType(method.__code__, names, method.__name__, method.__defaults__, method.__closure__)
     copied.__kwdefaults__ = method.__kwdefaults__
     return copied  # type: ignore[return-value]
