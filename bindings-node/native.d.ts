@@ -450,7 +450,7 @@ export interface HookEntry {
 export declare function matchesType(pattern: string, token: string): boolean
 
 /** Returns why the preview of a refactored program changes something. */
-export declare function missingAliases(operation: Operation): string | null
+export declare function missingAliases(operation: Operation, allowComponents: boolean): string | null
 
 /** A pack of policies that are functions. */
 export interface PackEntry {

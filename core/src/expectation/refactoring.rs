@@ -129,7 +129,7 @@ fn follows(step: &ResourceStep<'_>, causes: &BTreeSet<&Urn>) -> bool {
         new.is_some_and(PropertyValue::contains_unknowns)
     };
     let depends = |new: &ResourceState| {
-        let properties = new.property_dependencies.values().flatten();
+        let properties = new.property_dependencies.lists().flatten();
         let mut urns = new.dependencies.iter().chain(properties);
         urns.any(|urn| causes.contains(urn))
     };

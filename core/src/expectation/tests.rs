@@ -5,7 +5,7 @@ use tokio::runtime::Handle;
 use super::*;
 use crate::{
     Engine, Stack, StackSettings,
-    monitor::Registration,
+    monitor::{Registered, Registration},
     operation::OperationOptions,
     program::{Program, from_fn},
     property::PropertyValue,
@@ -320,9 +320,9 @@ async fn a_refactoring_changes_neither_outputs_nor_options_of_records() {
 /// A machine, a record of its address and a disk, with the name of the machine, the component that it is in, and the size of the disk.
 fn machine_in(name: &'static str, component: Option<&'static str>, size: u32) -> Arc<dyn Program> {
     from_fn(move |context| async move {
-        let register = async |resource: serde_json::Value| {
+        let register = async |resource: serde_json::Value| -> crate::Result<Registered> {
             let registration = Registration::from_json(resource.to_string().as_bytes())?;
-            context.monitor.register(registration).await
+            Ok(context.monitor.register(registration).await?)
         };
         let parent = match component {
             Some(name) => Some(
@@ -336,7 +336,7 @@ fn machine_in(name: &'static str, component: Option<&'static str>, size: u32) ->
             serde_json::json!({"type": "cloud:index:Machine", "name": name, "inputs": {"size": "small"}});
         if let Some(parent) = parent {
             machine["parent"] = serde_json::json!(parent);
-            machine["aliases"] = serde_json::json!([{"no_parent": true}]);
+            machine["aliases"] = serde_json::json!([{"noParent": true}]);
         }
         let machine = register(machine).await?;
         let mut dns = Registration::from_json(br#"{"type": "cloud:index:Record", "name": "dns"}"#)?;
@@ -344,8 +344,7 @@ fn machine_in(name: &'static str, component: Option<&'static str>, size: u32) ->
             "" => PropertyValue::unknown(),
             id => id.into(),
         };
-        dns.inputs
-            .insert("of".into(), id.with_dependencies(&[machine.urn]));
+        dns.inputs.insert("of", id.with_dependencies(&[machine.urn]));
         context.monitor.register(dns).await?;
         register(serde_json::json!({"type": "cloud:index:Disk", "name": "disk", "inputs": {"size": size}}))
             .await?;
