@@ -150,7 +150,7 @@ def test_a_refactoring_changes_neither_options_nor_outputs() -> None:
 def grouped(*, aliased: bool) -> sw.Program:
     def program(ctx: sw.Context) -> None:
         group = ctx.component("my:index:Group", "group")
-        aliases = [{"no_parent": True}] if aliased else []
+        aliases: list[str | sw.Alias] = [{"no_parent": True}] if aliased else []
         web = ctx.resource(MACHINE, "web", {"size": "small"}, parent=group, aliases=aliases)
         ctx.resource("cloud:index:Record", "dns", {"of": web.id})
 
