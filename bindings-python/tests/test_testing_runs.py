@@ -168,9 +168,23 @@ def test_a_refactoring_may_put_resources_into_a_component() -> None:
         refactoring(flat, grouped(aliased=True))
     with pytest.raises(AssertionError) as raised:
         refactoring(flat, grouped(aliased=False), allow_components=True)
-    aliases, consequences = str(raised.value).split("follows from missing aliases:")
-    assert "web (cloud:index:Machine)  aliases=" in aliases
-    assert "dns" in consequences and "no alias explains" not in str(raised.value)
+    text = str(raised.value)
+    assert "web (cloud:index:Machine)  aliases=" in text and "dns" not in text and "no alias explains" not in text
+
+
+def renamed(ctx: sw.Context) -> None:
+    group = ctx.component("my:index:Group", "group")
+    web = ctx.resource(MACHINE, "group-web", {"size": "small"}, parent=group)
+    ctx.resource("cloud:index:Record", "group-dns", {"of": web.id}, parent=group)
+
+
+def test_a_refactoring_names_all_aliases_also_those_that_only_others_show() -> None:
+    with pytest.raises(AssertionError) as raised:
+        refactoring(flat, renamed, allow_components=True)
+    text = str(raised.value)
+    assert text.startswith("the second program changes 4 resources\naliases are missing:"), text
+    assert "group-web (cloud:index:Machine)  aliases=" in text and "group-dns (cloud:index:Record)  aliases=" in text
+    assert "explains" not in text, text
 
 
 class Constructing(Cloud):

@@ -3,6 +3,7 @@ import assert from "node:assert";
 
 import { native } from "../native";
 import { given } from "../options";
+import type { SuggestedMove } from "../documents";
 import { type Deployment, Result } from "../operation";
 import type { AnyProgram } from "../program";
 import type { SimulatedResult } from "./result";
@@ -19,6 +20,9 @@ export interface RefactoringOptions extends Omit<SimulationOptions, "state" | "r
 }
 
 const NOT_OWN = ["state", "run", "faults", "check"];
+
+/** How many previews look for missing aliases at most. */
+const MAX_PREVIEWS = 8;
 
 /**
  * Asserts that a program changes nothing in the state of another one, or in an exported one, neither resources nor options of their records
@@ -39,8 +43,16 @@ export async function refactoring(
     const stack = isState
         ? await simulate(undefined, { ...settings, state: before.state, run: false })
         : await simulate(before as AnyProgram, settings);
+    const previewed = (acceptMoves: SuggestedMove[]): Promise<SimulatedResult> =>
+        stack.preview(after, { ...operationOptionsOf(options), ignoreProtect: true, acceptMoves });
     try {
-        const preview = await stack.preview(after, { ...operationOptionsOf(options), ignoreProtect: true });
+        // Where a resource is known to have moved, others are recognised: below it, and by inputs that come from it.
+        const moves: SuggestedMove[] = [];
+        let preview = await previewed(moves);
+        for (let count = 1; count < MAX_PREVIEWS && preview.result.suggestedMoves.some((move) => !move.accepted); count++) {
+            moves.push(...preview.result.suggestedMoves.filter((move) => !move.accepted));
+            preview = await previewed(moves);
+        }
         const text = native.missingAliases(Result.native(preview.result), allowComponents);
         if (typeof text === "string") {
             throw new assert.AssertionError({ message: text, operator: "refactoring", stackStartFn: refactoring });

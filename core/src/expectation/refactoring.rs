@@ -4,8 +4,12 @@ use std::collections::BTreeSet;
 
 use super::facts::{ResourceStep, change_text, failure_text, is_own, step_text, steps_of};
 use crate::{
-    event::PropertyChange, operation::OperationResult, property::PropertyValue, resource::ResourceState,
-    step::StepOp, urn::Urn,
+    event::{PropertyChange, SuggestedMove},
+    operation::OperationResult,
+    property::PropertyValue,
+    resource::ResourceState,
+    step::StepOp,
+    urn::Urn,
 };
 
 /// What a refactoring may change.
@@ -18,6 +22,9 @@ pub struct AllowedChanges {
 /// Returns why the preview of a refactored program changes something: the aliases that are missing, the changes that follow from
 /// these, those that no alias explains, changed options of resources that stay (protection for instance), and changed outputs of the
 /// stack. `None` when nothing changes but what is allowed. The changes of a program that failed are not known: the text has its error.
+///
+/// A preview with the option `accept_moves` finds aliases that others are needed for: of resources in a renamed component, for
+/// instance, and of what depends on a renamed resource.
 ///
 /// A changed option is no step of an operation, and no change in its counts: it is one of the record alone.
 #[must_use]
@@ -34,8 +41,9 @@ pub fn missing_aliases(preview: &OperationResult, allowed: AllowedChanges) -> Op
     let options = changed_options(preview);
     let outputs = changed_outputs(preview, !changes.is_empty());
     let mut subjects = Vec::new();
-    if !changes.is_empty() {
-        subjects.push(counted(changes.len(), "resource"));
+    let count = changes.len() + hidden_by_moves(&preview.suggested_moves);
+    if count > 0 {
+        subjects.push(counted(count, "resource"));
     }
     if !options.is_empty() {
         subjects.push(format!("the options of {}", counted(options.len(), "resource")));
@@ -66,6 +74,14 @@ const fn is_of_component(step: &ResourceStep<'_>) -> bool {
     step.is_component && matches!(step.op, StepOp::Create | StepOp::Delete)
 }
 
+/// Returns how many changes a preview does not have because it applies moves: the deletion and the creation of each moved resource.
+fn hidden_by_moves(moves: &[SuggestedMove]) -> usize {
+    let accepted = moves.iter().filter(|suggestion| suggestion.accepted);
+    accepted
+        .map(|suggestion| 2 + 2 * suggestion.following.len())
+        .sum()
+}
+
 /// Adds the aliases that are missing, the changes that follow from these, and those that none explains.
 fn push_changes(text: &mut String, preview: &OperationResult, changes: &[&ResourceStep<'_>]) {
     let mut explained: BTreeSet<&Urn> = BTreeSet::new();
@@ -74,7 +90,16 @@ fn push_changes(text: &mut String, preview: &OperationResult, changes: &[&Resour
     }
     for suggestion in &preview.suggested_moves {
         let (old, new) = (&suggestion.old_urn, &suggestion.new_urn);
-        explained.extend([old, new]);
+        // What changes in a resource although its move is applied has another reason.
+        if !suggestion.accepted {
+            explained.extend([old, new]);
+            explained.extend(
+                suggestion
+                    .following
+                    .iter()
+                    .flat_map(|it| [&it.old_urn, &it.new_urn]),
+            );
+        }
         text.push_str(&format!(
             "\n  {} ({})  {}",
             new.name(),
@@ -82,9 +107,6 @@ fn push_changes(text: &mut String, preview: &OperationResult, changes: &[&Resour
             suggestion.alias
         ));
         text.push_str(&format!("\n      was {old}\n      is  {new}"));
-        for following in &suggestion.following {
-            explained.extend([&following.old_urn, &following.new_urn]);
-        }
         if !suggestion.following.is_empty() {
             let count = suggestion.following.len();
             text.push_str(&format!("\n      with {} below it", counted(count, "resource")));
@@ -105,7 +127,7 @@ fn push_changes(text: &mut String, preview: &OperationResult, changes: &[&Resour
     }
 }
 
-/// Parts changes into those that follow from the changes of other resources, and the rest: resources that depend on them, and whose
+/// Divides changes into those that follow from the changes of other resources, and the rest: resources that depend on them, and whose
 /// properties change only to values that are not known yet.
 fn consequences<'a>(
     mut others: Vec<&'a ResourceStep<'a>>,

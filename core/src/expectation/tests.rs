@@ -6,6 +6,7 @@ use super::*;
 use crate::{
     Engine, Stack, StackSettings,
     monitor::{Registered, Registration},
+    moves::{AcceptMoves, AcceptedMove},
     operation::OperationOptions,
     program::{Program, from_fn},
     property::PropertyValue,
@@ -368,6 +369,31 @@ async fn what_follows_from_a_missing_alias_is_apart_from_what_no_alias_explains(
         "{text}"
     );
     assert!(others.contains("disk") && !others.contains("dns"), "{text}");
+}
+
+#[tokio::test]
+async fn applied_moves_are_missing_aliases_and_what_else_changes_in_their_resources_is_not_explained() {
+    let stack = stack().await.with_program(machine_in("web", None, 1));
+    let result = stack.update(OperationOptions::default()).wait().await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    let accepting = async |program: Arc<dyn Program>| {
+        let stack = stack.clone().with_program(program);
+        let first = stack.preview(OperationOptions::default()).wait().await;
+        let moves = first.suggested_moves.iter().map(AcceptedMove::from).collect();
+        let options = OperationOptions {
+            accept_moves: Some(AcceptMoves::Only(moves)),
+            ..OperationOptions::default()
+        };
+        let preview = stack.preview(options).wait().await;
+        missing_aliases(&preview, AllowedChanges::default()).unwrap()
+    };
+    let text = accepting(machine_in("frontend", None, 1)).await;
+    let heading = "the second program changes 2 resources\naliases are missing:\n  frontend";
+    assert!(text.starts_with(heading), "{text}");
+    assert!(!text.contains("dns") && !text.contains("explains"), "{text}");
+    let text = accepting(machine_in("frontend", None, 2)).await;
+    let (_, others) = text.split_once("\nno alias explains:").unwrap();
+    assert!(others.contains("disk") && !others.contains("frontend"), "{text}");
 }
 
 #[tokio::test]

@@ -343,21 +343,8 @@ impl StoreJournal {
             let object = self.store.get(&self.key).await?;
             *tail = find_end(before.as_ref(), tried, object).unwrap_or_else(|| Tail::Lost(taken(&self.key)));
         }
-        if let Tail::Replaced {
-            before,
-            content,
-            chain,
-        } = tail
-        {
-            *tail = match self.store.get(&self.key).await? {
-                Some(object) if object.version == before.version => Tail::Intact(before.clone()),
-                Some(object) if object.bytes == *content => Tail::Intact(End {
-                    version: object.version,
-                    length: content.len(),
-                    chain: *chain,
-                }),
-                _ => Tail::Lost(taken(&self.key)),
-            };
+        if let Tail::Replaced { .. } = tail {
+            self.settle_replacement(tail).await?;
         }
         let (version, intact, chain) = match &*tail {
             Tail::Absent => return Ok(None),
@@ -386,6 +373,50 @@ impl StoreJournal {
             }
             Err(error) => Err(self.note_conflict(tail, error)),
         }
+    }
+
+    /// Determines whether a replacement of the whole object was done, and does it where it was not: it may arrive later, and would remove
+    /// what is written until then.
+    async fn settle_replacement(&self, tail: &mut Tail) -> Result<()> {
+        let Tail::Replaced {
+            before,
+            content,
+            chain,
+        } = &*tail
+        else {
+            return Ok(());
+        };
+        let (version, content, chain) = (before.version.clone(), content.clone(), *chain);
+        let known = |version| {
+            let length = content.len();
+            Tail::Intact(End {
+                version,
+                length,
+                chain,
+            })
+        };
+        let found = self.store.get(&self.key).await?;
+        let is_open = found.as_ref().is_some_and(|object| object.version == version);
+        let found = match is_open {
+            false => found,
+            true => {
+                let condition = Condition::Match(version);
+                match self.store.put(&self.key, content.clone(), condition).await {
+                    Ok(version) => {
+                        *tail = known(version);
+                        return Ok(());
+                    }
+                    // The first one has arrived meanwhile.
+                    Err(error) if error.kind() == ErrorKind::Conflict => self.store.get(&self.key).await?,
+                    Err(error) => return Err(error),
+                }
+            }
+        };
+        *tail = match found {
+            Some(object) if object.bytes == content => known(object.version),
+            _ => Tail::Lost(taken(&self.key)),
+        };
+        Ok(())
     }
 
     /// Appends lines after `before`, or writes them as a new object.

@@ -199,6 +199,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Removes an object if it has this version. Does nothing when there is none.
     ///
+    /// Where a lock can be taken over from a process that still runs, comparison and removal are one: that process may be suspended between
+    /// them. By default they are not, for stores whose locks end with their processes.
+    ///
     /// # Errors
     /// [`crate::ErrorKind::Conflict`] when it has another version.
     async fn delete_version(&self, key: &str, version: &Version) -> Result<()> {

@@ -205,6 +205,15 @@ impl Store for SharedStore {
         self.objects.delete(key).await
     }
 
+    async fn delete_version(&self, key: &str, version: &Version) -> Result<()> {
+        self.check_holder(key).await?;
+        match self.objects.version(key).await? {
+            Some(found) if found != *version => Err(changed(key)),
+            Some(_) => self.objects.delete(key).await,
+            None => Ok(()),
+        }
+    }
+
     async fn copy(&self, from: &str, to: &str) -> Result<()> {
         self.leases.check(to).await?;
         self.objects.copy(from, to).await

@@ -39,6 +39,7 @@ enum Write {
     Put(String, Bytes, Condition),
     Append(String, Bytes, Condition),
     Delete(String),
+    DeleteVersion(String, Version),
     Copy(String, String),
 }
 
@@ -224,7 +225,7 @@ fn is_checkpoint(key: &str) -> bool {
 }
 
 fn removes_checkpoint(write: &Write) -> bool {
-    matches!(write, Write::Delete(key) if is_checkpoint(key))
+    matches!(write, Write::Delete(key) | Write::DeleteVersion(key, _) if is_checkpoint(key))
 }
 
 /// Returns whether a lease is taken, and neither renewed nor released.
@@ -243,7 +244,7 @@ impl Write {
             Self::Put(key, ..) if is_lease(key) || key.starts_with(LOCKS) => format!("put {key}"),
             Self::Put(key, bytes, _) => format!("put {key} ({} bytes)", bytes.len()),
             Self::Append(key, bytes, _) => format!("append {key} ({} bytes)", bytes.len()),
-            Self::Delete(key) => format!("delete {key}"),
+            Self::Delete(key) | Self::DeleteVersion(key, _) => format!("delete {key}"),
             Self::Copy(from, to) => format!("copy {from} {to}"),
         }
     }
@@ -286,7 +287,7 @@ impl SimulatedStore {
                     ));
                 }
             }
-            Write::Delete(key) if is_checkpoint(key) => world.state().remove(),
+            Write::Delete(key) | Write::DeleteVersion(key, _) if is_checkpoint(key) => world.state().remove(),
             _ => {}
         }
     }
@@ -345,6 +346,7 @@ impl SimulatedStore {
                 .await
                 .map(Some),
             Write::Delete(key) => store.delete(key).await.map(|()| None),
+            Write::DeleteVersion(key, version) => store.delete_version(key, version).await.map(|()| None),
             Write::Copy(from, to) => store.copy(from, to).await.map(|()| None),
         }
     }
@@ -401,7 +403,7 @@ impl SimulatedStore {
         let troubles = &self.host.troubles;
         if let Some((first, last)) = troubles.full
             && (first..=last).contains(&number)
-            && !matches!(write, Write::Delete(_))
+            && !matches!(write, Write::Delete(_) | Write::DeleteVersion(..))
         {
             return Err(unavailable("the disk is full"));
         }
@@ -472,6 +474,10 @@ impl Store for SimulatedStore {
             self.world.store.delete_version(key, &written).await?;
             return Err(Error::new(ErrorKind::Conflict, "another host has taken over"));
         }
+        if begins_journal && self.world.kind != Kind::Bucket {
+            // It knows what its predecessor has written before.
+            self.world.warn(self.host.pid).await;
+        }
         Ok(written)
     }
 
@@ -490,6 +496,12 @@ impl Store for SimulatedStore {
 
     async fn delete(&self, key: &str) -> Result<()> {
         self.write(Write::Delete(key.to_owned())).await.map(drop)
+    }
+
+    async fn delete_version(&self, key: &str, version: &Version) -> Result<()> {
+        self.write(Write::DeleteVersion(key.to_owned(), version.clone()))
+            .await
+            .map(drop)
     }
 
     async fn copy(&self, from: &str, to: &str) -> Result<()> {

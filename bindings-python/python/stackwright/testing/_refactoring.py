@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from .._annotations import Unpack
+from .._results import SuggestedMove
 from .._runner import Program
 from .._stackwright import missing_aliases
 from ._result import SimulatedResult
@@ -13,6 +14,9 @@ from ._settings import RunSettings, SimulationSettings, refuse_unknown, refuse_u
 from ._stack import simulate
 
 __all__ = ["refactoring"]
+
+_MAX_PREVIEWS: Final = 8
+"""How many previews look for missing aliases at most."""
 
 
 def refactoring(
@@ -46,7 +50,14 @@ def refactoring(
     else:
         stack = simulate(state=before, run=False, allow_unmatched=True, **own)  # type: ignore[arg-type]
     with stack:
-        preview = stack.preview(after, **{**options, "ignore_protect": True})
+        # Where a resource is known to have moved, others are recognised: below it, and by inputs that come from it.
+        moves: list[SuggestedMove] = []
+        for _ in range(_MAX_PREVIEWS):
+            preview = stack.preview(after, **{**options, "ignore_protect": True, "accept_moves": moves})
+            found = [move for move in preview.suggested_moves if not move.accepted]
+            if not found:
+                break
+            moves += found
         if not allow_unmatched:
             # Either program may be the one that reaches what a pattern names.
             stack._refuse_unmatched(options)

@@ -101,20 +101,10 @@ pub(crate) fn changes_between(
         changes: BTreeMap::new(),
         redactor,
     };
-    let located = |value| Located {
-        value,
-        in_secret: false,
-    };
     for key in old.keys().chain(new.keys()) {
         let (before, after) = (old.get(key), new.get(key));
         if before != after {
-            let (before, after) = (before.map(located), after.map(located));
-            found.insert(
-                key.to_string(),
-                kind_of(before.as_ref(), after.as_ref()),
-                before,
-                after,
-            );
+            found.insert(key.to_string(), kind_of(before, after), before, after);
         }
     }
     found.finish()
@@ -128,15 +118,8 @@ struct Sides<'a> {
     refreshed: bool,
 }
 
-/// A value at a path, and whether a secret encloses it.
-#[derive(Clone, Copy)]
-struct Located<'a> {
-    value: &'a PropertyValue,
-    in_secret: bool,
-}
-
 impl<'a> Sides<'a> {
-    fn before(self, path: &PropertyPath, input_diff: bool) -> Option<Located<'a>> {
+    fn before(self, path: &PropertyPath, input_diff: bool) -> Option<&'a PropertyValue> {
         let state = self.old?;
         match input_diff && !self.refreshed {
             true => first(path, [&state.inputs, &state.outputs]),
@@ -144,38 +127,56 @@ impl<'a> Sides<'a> {
         }
     }
 
-    fn after(self, path: &PropertyPath) -> Option<Located<'a>> {
+    fn after(self, path: &PropertyPath) -> Option<&'a PropertyValue> {
         let state = self.new?;
         match self.refreshed {
             true => first(path, [&state.outputs, &state.inputs]),
             false => first(path, [&state.inputs, &state.outputs]),
         }
     }
-}
 
-fn first<'a>(path: &PropertyPath, maps: [&'a PropertyMap; 2]) -> Option<Located<'a>> {
-    maps.into_iter().find_map(|map| locate(path, map))
-}
-
-/// Follows a path through secrets, and records whether one was passed.
-fn locate<'a>(path: &PropertyPath, map: &'a PropertyMap) -> Option<Located<'a>> {
-    let (head, rest) = path.elements().split_first()?;
-    let PathElement::Key(key) = head else {
-        return None;
-    };
-    let mut at = Located {
-        value: map.get(key)?,
-        in_secret: false,
-    };
-    for element in rest {
-        at.in_secret |= at.value.is_secret();
-        at.value = match (element, at.value.unwrapped()) {
-            (PathElement::Key(key), PropertyValue::Object(map)) => map.get(key)?,
-            (PathElement::Index(index), PropertyValue::Array(values)) => values.get(*index)?,
-            _ => return None,
-        };
+    /// Returns the path of the outermost secret on the way along a path, which encloses what the path names: the names in a secret
+    /// are secret, too. `None` when there is none, on either side.
+    fn enclosing_secret(self, path: &PropertyPath) -> Option<PropertyPath> {
+        let states = self.old.into_iter().chain(self.new);
+        let maps = states.flat_map(|state| [&state.inputs, &state.outputs]);
+        let depth = maps.filter_map(|map| depth_of_secret(path, map)).min()?;
+        Some(PropertyPath::new(path.elements()[..depth].to_vec()))
     }
-    (!at.value.is_null()).then_some(at)
+}
+
+fn first<'a>(path: &PropertyPath, maps: [&'a PropertyMap; 2]) -> Option<&'a PropertyValue> {
+    maps.into_iter().find_map(|map| {
+        let value = values_along(path, map).last()?;
+        (value.0 == path.elements().len() && !value.1.is_null()).then_some(value.1)
+    })
+}
+
+/// Returns the number of elements after which a path is at a secret that encloses the rest of it.
+fn depth_of_secret(path: &PropertyPath, map: &PropertyMap) -> Option<usize> {
+    let enclosing = values_along(path, map).filter(|(depth, _)| *depth < path.elements().len());
+    enclosing
+        .filter(|(_, value)| value.is_secret())
+        .map(|(depth, _)| depth)
+        .next()
+}
+
+/// Returns the values along a path, through secrets, each with the number of elements that lead to it. It ends where there is none.
+fn values_along<'a>(
+    path: &PropertyPath,
+    map: &'a PropertyMap,
+) -> impl Iterator<Item = (usize, &'a PropertyValue)> {
+    let mut elements = path.elements().iter();
+    let head = elements.next().and_then(|head| match head {
+        PathElement::Key(key) => map.get(key),
+        _ => None,
+    });
+    let step = move |value: &&'a PropertyValue| match (elements.next()?, value.unwrapped()) {
+        (PathElement::Key(key), PropertyValue::Object(map)) => map.get(key),
+        (PathElement::Index(index), PropertyValue::Array(values)) => values.get(*index),
+        _ => None,
+    };
+    (1..).zip(std::iter::successors(head, step))
 }
 
 struct Found<'a> {
@@ -222,37 +223,42 @@ impl Found<'_> {
             self.insert(text.to_owned(), kind.unwrap_or(DiffKind::Update), None, None);
             return;
         };
+        let (path, kind) = match self.sides.enclosing_secret(&path) {
+            Some(enclosing) => (enclosing, kind.map(of_enclosing)),
+            None => (path, kind),
+        };
         let (old, new) = (self.sides.before(&path, input_diff), self.sides.after(&path));
         // What the provider compares with its own state may only differ there.
         let old = match (kind, old, new) {
-            (None, Some(before), Some(after)) if before.value == after.value => {
-                self.sides.before(&path, false)
-            }
+            (None, Some(before), Some(after)) if before == after => self.sides.before(&path, false),
             _ => old,
         };
         if let (Some(before), Some(after)) = (old, new) {
             let mut inside = Vec::new();
             if expand(&path, before, after, &mut inside) {
                 for (path, old, new) in inside {
-                    let kind = kind.unwrap_or_else(|| kind_of(old.as_ref(), new.as_ref()));
+                    let kind = kind.unwrap_or_else(|| kind_of(old, new));
                     self.insert(path.to_string(), kind, old, new);
                 }
                 return;
             }
         }
-        let kind = kind.unwrap_or_else(|| kind_of(old.as_ref(), new.as_ref()));
+        let kind = kind.unwrap_or_else(|| kind_of(old, new));
         self.insert(path.to_string(), kind, old, new);
     }
 
-    fn insert(&mut self, path: String, kind: DiffKind, old: Option<Located<'_>>, new: Option<Located<'_>>) {
-        let hides = |side: Option<Located<'_>>| {
-            side.is_some_and(|side| side.in_secret || side.value.contains_secrets())
-        };
-        let hidden = hides(old) || hides(new);
-        let shown = |side: Option<Located<'_>>| {
+    fn insert(
+        &mut self,
+        path: String,
+        kind: DiffKind,
+        old: Option<&PropertyValue>,
+        new: Option<&PropertyValue>,
+    ) {
+        let hidden = old.into_iter().chain(new).any(PropertyValue::contains_secrets);
+        let shown = |side: Option<&PropertyValue>| {
             side.map(|side| match hidden {
                 true => PropertyValue::string(PLACEHOLDER),
-                false => self.redactor.scrub_value(side.value),
+                false => self.redactor.scrub_value(side),
             })
         };
         let change = PropertyChange {
@@ -266,6 +272,9 @@ impl Found<'_> {
 
     /// Marks a property and its nested changes as forcing a replacement.
     fn force(&mut self, key: &str) {
+        let path = PropertyPath::parse(key).ok();
+        let enclosing = path.and_then(|path| self.sides.enclosing_secret(&path));
+        let key = &*enclosing.map_or_else(|| key.to_owned(), |path| path.to_string());
         let mut forced = false;
         for change in self.changes.values_mut() {
             let rest = change.path.strip_prefix(key);
@@ -280,38 +289,38 @@ impl Found<'_> {
     }
 }
 
-type Inside<'a> = (PropertyPath, Option<Located<'a>>, Option<Located<'a>>);
+type Inside<'a> = (PropertyPath, Option<&'a PropertyValue>, Option<&'a PropertyValue>);
 
-/// Lists the differences inside two objects or two arrays; returns false for other values.
-fn expand<'a>(path: &PropertyPath, old: Located<'a>, new: Located<'a>, inside: &mut Vec<Inside<'a>>) -> bool {
+/// Lists the differences inside two objects or two arrays; returns false for other values, and for secrets.
+fn expand<'a>(
+    path: &PropertyPath,
+    old: &'a PropertyValue,
+    new: &'a PropertyValue,
+    inside: &mut Vec<Inside<'a>>,
+) -> bool {
     let mut pending = vec![(path.clone(), old, new)];
     let mut opened = false;
     while let Some((path, old, new)) = pending.pop() {
         if inside.len() + pending.len() > MAX_NESTED_CHANGES {
             return false;
         }
-        let within = |parent: Located<'a>, value: &'a PropertyValue| Located {
-            value,
-            in_secret: parent.in_secret || parent.value.is_secret(),
-        };
-        let mut compare = |element: PathElement,
-                           before: Option<&'a PropertyValue>,
-                           after: Option<&'a PropertyValue>| {
-            if before == after {
-                return;
-            }
-            let mut path = path.clone();
-            path.push(element);
-            match (before, after) {
-                (Some(before), Some(after)) => pending.push((path, within(old, before), within(new, after))),
-                _ => inside.push((
-                    path,
-                    before.map(|value| within(old, value)),
-                    after.map(|value| within(new, value)),
-                )),
-            }
-        };
-        match (old.value.unwrapped(), new.value.unwrapped()) {
+        let mut compare =
+            |element: PathElement, before: Option<&'a PropertyValue>, after: Option<&'a PropertyValue>| {
+                if before == after {
+                    return;
+                }
+                let mut path = path.clone();
+                path.push(element);
+                match (before, after) {
+                    (Some(before), Some(after)) => pending.push((path, before, after)),
+                    _ => inside.push((path, before, after)),
+                }
+            };
+        if old.is_secret() || new.is_secret() {
+            inside.push((path, Some(old), Some(new)));
+            continue;
+        }
+        match (old.unwrapped(), new.unwrapped()) {
             (PropertyValue::Object(before), PropertyValue::Object(after)) => {
                 opened = true;
                 for (key, value) in before.iter() {
@@ -333,11 +342,19 @@ fn expand<'a>(path: &PropertyPath, old: Located<'a>, new: Located<'a>, inside: &
     opened && !inside.is_empty()
 }
 
-fn kind_of(old: Option<&Located<'_>>, new: Option<&Located<'_>>) -> DiffKind {
+const fn kind_of(old: Option<&PropertyValue>, new: Option<&PropertyValue>) -> DiffKind {
     match (old, new) {
         (None, Some(_)) => DiffKind::Add,
         (Some(_), None) => DiffKind::Delete,
         _ => DiffKind::Update,
+    }
+}
+
+/// Returns how what encloses a changed property changes.
+const fn of_enclosing(kind: DiffKind) -> DiffKind {
+    match kind {
+        DiffKind::Add | DiffKind::Delete | DiffKind::Update => DiffKind::Update,
+        DiffKind::AddReplace | DiffKind::DeleteReplace | DiffKind::UpdateReplace => DiffKind::UpdateReplace,
     }
 }
 

@@ -105,7 +105,7 @@ fn secrets_are_masked_on_both_sides_and_below() {
     assert_eq!(
         rendered(&step),
         [
-            "update deep.pin: [secret] > [secret]",
+            "update deep: [secret] > [secret]",
             "update password: [secret] > [secret]"
         ]
     );
@@ -241,4 +241,76 @@ fn a_creation_and_a_deletion_list_nothing() {
         step.op = op;
         assert!(step.changes(&Redactor::new()).is_empty());
     }
+}
+
+#[test]
+fn names_in_a_secret_are_in_no_path() {
+    let users = |secret: bool, names: &[&str]| {
+        let inner = map(names
+            .iter()
+            .map(|name| (*name, PropertyValue::from("x")))
+            .collect());
+        let value = PropertyValue::Object(inner);
+        map(vec![(
+            "users",
+            if secret {
+                PropertyValue::secret(value)
+            } else {
+                value
+            },
+        )])
+    };
+    let masked = format!("update users: {PLACEHOLDER} > {PLACEHOLDER}");
+    for (before, after) in [(true, true), (false, true), (true, false)] {
+        let (old, new) = (users(before, &["alice"]), users(after, &["bob"]));
+        assert_eq!(
+            rendered(&step(old.clone(), new.clone(), &["users"], &[])),
+            [masked.clone()]
+        );
+        assert_eq!(
+            rendered(&step(
+                old.clone(),
+                new.clone(),
+                &["users.alice", "users.bob"],
+                &[]
+            )),
+            [masked.clone()]
+        );
+        let forced = rendered(&step(
+            old.clone(),
+            new.clone(),
+            &["users.alice"],
+            &["users.alice"],
+        ));
+        assert_eq!(forced, [masked.replace("update", "update-replace")]);
+        let mut detailed = step(old, new, &[], &[]);
+        let diff = |kind| PropertyDiff {
+            kind,
+            input_diff: true,
+        };
+        let paths = [
+            ("users.alice", diff(DiffKind::Delete)),
+            ("users.bob", diff(DiffKind::AddReplace)),
+        ];
+        detailed.detailed_diff = Some(
+            paths
+                .map(|(path, diff)| (path.to_owned(), diff))
+                .into_iter()
+                .collect(),
+        );
+        let [change] = &rendered(&detailed)[..] else {
+            unreachable!("one change");
+        };
+        assert!(change.ends_with(&masked["update".len()..]), "{change}");
+    }
+    assert_eq!(
+        rendered(&step(
+            users(false, &["alice"]),
+            users(false, &["bob"]),
+            &["users"],
+            &[]
+        ))
+        .len(),
+        2
+    );
 }

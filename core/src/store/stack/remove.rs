@@ -2,11 +2,14 @@
 
 use serde::{Deserialize, de::IgnoredAny};
 
-use super::{StackStorage, leftover::copy_journal_aside};
+use super::{
+    CheckpointBase, StackStorage,
+    leftover::{copy_journal_aside, discard_journal},
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     store::{
-        Condition, StackName, StoredStack,
+        Condition, Object, StackName, StoredStack, changed,
         layout::{BACKUP_ENDING, CHECKPOINT_ENDINGS},
     },
 };
@@ -33,11 +36,14 @@ async fn remove_locked(storage: &StackStorage, force: bool) -> Result<()> {
     if !force {
         refuse_in_use(&storage.name, &stored)?;
     }
-    let base = &stored.base.key;
+    let StackStorage { store, name, .. } = storage;
+    // A process that is suspended in the removal, and whose lock is taken over meanwhile, removes nothing that its successor writes.
+    let history = store.list(&name.history()).await?;
+    let CheckpointBase { key: base, version } = &stored.base;
     // The copy must be durable before the original is removed.
-    if let Some(object) = storage.store.get(base).await? {
+    if let Some(object) = store.get(base).await? {
         let copy = format!("{base}{BACKUP_ENDING}");
-        storage.store.put(&copy, object.bytes, Condition::Any).await?;
+        store.put(&copy, object.bytes, Condition::Any).await?;
     }
     if let Some(journal) = stored
         .journal
@@ -50,21 +56,39 @@ async fn remove_locked(storage: &StackStorage, force: bool) -> Result<()> {
             "kept the journal of an interrupted operation of a stack that is removed"
         );
     }
+    store.delete_version(base, version).await?;
     for ending in CHECKPOINT_ENDINGS {
-        storage.store.delete(&storage.name.checkpoint(ending)).await?;
+        let key = name.checkpoint(ending);
+        if key != *base {
+            store.delete(&key).await?;
+        }
     }
-    storage.store.delete(&storage.name.journal()).await?;
-    storage.store.delete(&storage.name.tags()).await?;
+    remove_journal(storage, stored.journal.as_ref()).await?;
+    store.delete(&name.tags()).await?;
     // A stack that is created under the name has no part in an interrupted change of this one.
-    storage.store.delete(&storage.name.rekeying()).await?;
-    storage.store.delete(&storage.name.renaming()).await?;
-    for object in storage.store.list(&storage.name.history()).await? {
-        storage.store.delete(&object.key).await?;
+    store.delete(&name.rekeying()).await?;
+    store.delete(&name.renaming()).await?;
+    for object in history {
+        store.delete(&object.key).await?;
     }
     // The folder of the journals may contain those of other stacks.
-    storage.store.tidy(&storage.name.history()).await;
-    storage.store.tidy(&storage.name.journals()).await;
+    store.tidy(&name.history()).await;
+    store.tidy(&name.journals()).await;
     Ok(())
+}
+
+/// Removes the journal that was read with the checkpoint, and otherwise what ended journals have left.
+///
+/// # Errors
+/// [`ErrorKind::Conflict`] for the journal of another process, which has taken over the lock.
+async fn remove_journal(storage: &StackStorage, read: Option<&Object>) -> Result<()> {
+    if let Some(journal) = read {
+        return discard_journal(storage, journal).await;
+    }
+    match storage.journal().await? {
+        Some(_) => Err(changed(&storage.name.journal())),
+        None => storage.store.delete(&storage.name.journal()).await,
+    }
 }
 
 /// Refuses the removal of a stack that has resources, or may have some: a journal cannot be read without the key of

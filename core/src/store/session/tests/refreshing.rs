@@ -1,6 +1,12 @@
 //! Checkpoints that are refreshed while an operation runs.
 
-use std::{sync::Mutex, time::Duration};
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -9,7 +15,8 @@ use super::{crashes::*, orphans::real, *};
 use crate::{
     runtime::{Clock as _, Spawner, VirtualClock},
     store::{
-        LockGuard, Object, ObjectInfo, Version,
+        LockGuard, Md5Digest, Object, ObjectInfo, Version,
+        layer::{Layer, Layered},
         numbered::{Removal, with_journals},
     },
 };
@@ -337,5 +344,88 @@ async fn operations_on_numbered_objects_that_fail_at_any_write_one_after_another
                 break;
             }
         }
+    }
+}
+
+/// A store whose next replacement of a journal's first object gets no answer and is not done: it may arrive later.
+struct Delaying {
+    inner: Arc<dyn Store>,
+    is_armed: AtomicBool,
+    delayed: Mutex<Option<(String, Bytes, Condition)>>,
+}
+
+#[async_trait]
+impl Layer for Delaying {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    async fn get_with_digest(&self, key: &str) -> Result<Option<(Object, Option<Md5Digest>)>> {
+        self.inner.get_with_digest(key).await
+    }
+
+    async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        let replaces = key.ends_with(".journal") && matches!(condition, Condition::Match(_));
+        if replaces && self.is_armed.swap(false, Ordering::SeqCst) {
+            *self.delayed.lock().unwrap() = Some((key.to_owned(), bytes, condition));
+            return Err(Error::new(ErrorKind::Unavailable, "no answer came"));
+        }
+        self.inner.put(key, bytes, condition).await
+    }
+
+    async fn put_keeping(
+        &self,
+        key: &str,
+        bytes: Bytes,
+        condition: Condition,
+        kept: &str,
+    ) -> Result<Version> {
+        self.inner.put_keeping(key, bytes, condition, kept).await
+    }
+
+    async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        self.inner.append(key, bytes, condition).await
+    }
+
+    async fn copy(&self, from: &str, to: &str) -> Result<()> {
+        self.inner.copy(from, to).await
+    }
+}
+
+#[tokio::test]
+async fn a_shortened_journal_that_arrives_late_replaces_nothing_that_was_written_since() {
+    for arrives_before_next_step in [false, true] {
+        let objects = memory();
+        let delaying = Arc::new(Layered(Delaying {
+            inner: Arc::clone(&objects),
+            is_armed: AtomicBool::new(false),
+            delayed: Mutex::default(),
+        }));
+        let below: Arc<dyn Store> = delaying.clone();
+        let unfailing = FaultyStore::new(below, Fault::Refused, usize::MAX);
+        let store = with_journals(unfailing, &runtime(), Removal::Replacement);
+        let stack = storage(&store, "shop/dev");
+        stack.create().await.unwrap();
+        let (session, journal) = operation(&stack).await.unwrap();
+        create(&journal, "a").await;
+        delaying.0.is_armed.store(true, Ordering::SeqCst);
+        session.refresh(&journal).await.unwrap();
+        let (key, bytes, condition) = delaying.0.delayed.lock().unwrap().take().unwrap();
+        let arrive = async || objects.put(&key, bytes.clone(), condition.clone()).await;
+        if arrives_before_next_step {
+            arrive().await.unwrap();
+        }
+        create(&journal, "b").await;
+        begin(&journal, "flight").await;
+        let late = arrive().await;
+        assert!(late.is_err(), "the first object is another one by now");
+        drop((session, journal));
+        let (_, other) = numbered(&objects, Fault::Refused, usize::MAX);
+        let loaded = other.load(&Base64Provider).await.unwrap();
+        assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+        let mut found = names(&loaded.snapshot);
+        found.sort_unstable();
+        assert_eq!(found, ["a", "b"]);
+        assert_eq!(loaded.snapshot.pending_operations.len(), 1);
     }
 }
