@@ -5,6 +5,7 @@ import { dirname } from "node:path";
 import type { Bridge } from "../bridge";
 import { Engine, type EngineOptions, type StackOptions } from "../engine";
 import { guarded, InvalidInputError, StackwrightError } from "../errors";
+import { inspectAs } from "../inspection";
 import { type Native, native } from "../native";
 import { type Deployment, type Operation, type OperationOptions, Result } from "../operation";
 import type { AnyProgram } from "../program";
@@ -141,6 +142,10 @@ export class SimulatedStack {
         this.program = parts.program;
         this.config = parts.config;
         this.world = new World({ simulation: parts.simulation, bridge: () => this.#opened()[1].native });
+    }
+
+    static {
+        inspectAs(this, (stack) => `${stack.name}: ${stack.world.size} things`);
     }
 
     /** Brings the stack to the state that the program describes; a given program is that of the next operations, too. */
