@@ -131,7 +131,10 @@ test("patterns that match nothing are refused after the first run", async (t) =>
         [{ functions: { "cloud:index:getZone": {} } }, 'functions: "cloud:index:getZone"'],
     ];
     for (const [settings, text] of cases) {
-        const isNamed = ({ message }) => message.includes(text) && message.includes(`\n  ${MACHINE}\n  ${RECORD}`);
+        const isNamed = (error) => {
+            assert.ok(error instanceof assert.AssertionError);
+            return error.message.includes(text) && error.message.includes(`\n  ${MACHINE}\n  ${RECORD}`);
+        };
         await assert.rejects(simulate(shop, settings), isNamed);
         await assert.rejects(simulated(t, shop, settings), isNamed);
         await assert.rejects(crashEverywhere(shop, settings), isNamed);
