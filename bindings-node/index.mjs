@@ -60,4 +60,5 @@ export const {
     UnavailableError,
     Unknown,
     unwrap,
+    version,
 } = stackwright;

@@ -117,7 +117,7 @@ def npm(build: Build, out: Path) -> None:
     stage = WORK / "npm"
     shutil.rmtree(stage, ignore_errors=True)
     _clear(out, "*.tgz")
-    for folder in (_main_package(stage / "stackwright"), _platform_package(stage / build.target.npm_name, build)):
+    for folder in (main_package(stage / "stackwright"), _platform_package(stage / build.target.npm_name, build)):
         run("npm", "pack", "--silent", "--pack-destination", out, cwd=folder)
 
 
@@ -132,7 +132,8 @@ def main_manifest() -> dict[str, Any]:
     return manifest
 
 
-def _main_package(folder: Path) -> Path:
+def main_package(folder: Path) -> Path:
+    """Writes the npm package that is installed into a folder, and returns that."""
     manifest = main_manifest()
     for pattern in manifest["files"]:
         source = ROOT / pattern
@@ -144,8 +145,8 @@ def _main_package(folder: Path) -> Path:
             shutil.copyfile(source, place)
     # Nothing of others is in it; the packages of the platforms have bills of their own.
     (folder / BILL).write_text(sbom.document(f"pkg:npm/stackwright@{version()}", [], None), encoding="utf-8")
-    for name in ("LICENSE", "README.md"):
-        shutil.copyfile(ROOT / name, folder / name)
+    shutil.copyfile(ROOT / "LICENSE", folder / "LICENSE")
+    shutil.copyfile(ROOT / "bindings-node" / "README.md", folder / "README.md")
     _write_json(folder / "package.json", manifest)
     return folder
 

@@ -1,5 +1,6 @@
 /** A stack's configuration, as a program reads it. */
 import { InvalidInputError, NotFoundError } from "./errors";
+import { inspectAs } from "./inspection";
 import { described } from "./options";
 import { textOf } from "./thrown";
 import { type PropertyValue, Secret } from "./values";
@@ -77,9 +78,8 @@ export class Config implements Iterable<[string, string | Secret<string>]> {
         }
     }
 
-    /** Shows the names alone. */
-    [Symbol.for("nodejs.util.inspect.custom")](): string {
-        return `Config { ${this.keys().sort().join(", ")} }`;
+    static {
+        inspectAs(this, (config) => config.keys().sort().join(", "));
     }
 
     #key(name: string): string {

@@ -15,6 +15,7 @@ import { CallbackContext } from "./callbacks";
 import { Config } from "./config";
 import { guarded, InvalidInputError, StackwrightError } from "./errors";
 import { bindHooks } from "./hooks";
+import { inspectAs } from "./inspection";
 import { checkOptions, inputsOf, requireNamed, requireValues, requireWellFormed } from "./option_checks";
 import { described, given } from "./options";
 import { isPlain, KnownOrigin, Output, resolve, type Input, type Inputs, type Origin, type Traced, type Track } from "./output";
@@ -82,6 +83,13 @@ export class ProgramContext extends CallbackContext {
             warning: logger("warning"),
             error: logger("error"),
         };
+    }
+
+    static {
+        inspectAs(this, (context) => {
+            const component = context.#place?.component;
+            return `of ${context.project}/${context.stack}${component === undefined ? "" : ` below ${component}`}`;
+        });
     }
 
     get project(): string {

@@ -31,6 +31,7 @@ import {
     stackReaderHost,
 } from "./host";
 import { type FleetCallOptions, type FleetOperation, startAll, type StackRun } from "./fleet";
+import { inspectAs } from "./inspection";
 import { installerHost, type PluginInstaller, requireInstaller } from "./installer";
 import { jsonOf, jsonOfMembers } from "./json";
 import { native, type Native } from "./native";
@@ -187,6 +188,7 @@ interface Simulated {
 export class Engine {
     readonly #bridge: Bridge;
     readonly #native: Native.Engine;
+    readonly #place: string;
     #closed = false;
 
     /**
@@ -274,6 +276,11 @@ export class Engine {
                           }),
                 }),
         );
+        this.#place = placeOf(String(document.store));
+    }
+
+    static {
+        inspectAs(this, (engine) => `on ${engine.#place}${engine.#closed ? ", closed" : ""}`);
     }
 
     /**
@@ -514,6 +521,12 @@ export class Engine {
             throw new InvalidInputError("the engine is closed");
         }
     }
+}
+
+/** Returns the URL of a store without a user, a password and parameters. */
+function placeOf(store: string): string {
+    const isFile = store.startsWith("file:");
+    return isFile ? store : store.replace(/^([^:/]+:\/\/).*@/s, "$1").replace(/\?.*$/s, "");
 }
 
 /** Refuses what cannot be a provider, a class in place of an instance above all. */

@@ -2,6 +2,7 @@
 import type { FleetOptions, Outcome, StepOp } from "./documents";
 import { awaited, type Facts, fromFacts, guarded, InvalidInputError, StackwrightError } from "./errors";
 import { EngineEvent } from "./event";
+import { inspectAs } from "./inspection";
 import { jsonOfMembers } from "./json";
 import { native, type Native } from "./native";
 import { batches, deliver, type Operation, type OperationOptions, Result, withResult } from "./operation";
@@ -94,6 +95,7 @@ export class FleetOperation implements PromiseLike<FleetResult> {
     readonly operations: { readonly [name: string]: Operation };
     readonly #native: Native.FleetOperation;
     readonly #result: Promise<FleetResult>;
+    #done = false;
 
     /** @internal */
     constructor(operation: Native.FleetOperation, operations: { [name: string]: Operation }, options: FleetCallOptions) {
@@ -119,11 +121,16 @@ export class FleetOperation implements PromiseLike<FleetResult> {
                 });
                 return result;
             } finally {
+                this.#done = true;
                 signal?.removeEventListener("abort", cancel);
             }
         })();
         // The failure of an operation that is not awaited must not end the process.
         this.#result.catch(() => undefined);
+    }
+
+    static {
+        inspectAs(this, (fleet) => `on ${Object.keys(fleet.operations).length} stacks, ${fleet.#done ? "done" : "running"}`);
     }
 
     then<A = FleetResult, B = never>(

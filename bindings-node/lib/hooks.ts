@@ -4,6 +4,7 @@ import type { CustomTimeouts } from "./documents";
 import { guarded, InvalidInputError } from "./errors";
 import { type FunctionRequest, functionHost, plainValues, readOptions, type WrittenOptions } from "./functions";
 import { refuseGenerator } from "./generators";
+import { inspectAs } from "./inspection";
 import { requireWellFormed } from "./option_checks";
 import { described, given, type Names, refuseUnknown, requireOptions } from "./options";
 import type { Run } from "./run";
@@ -131,6 +132,10 @@ export class Hook {
         this.ignoreErrors = options.ignoreErrors ?? false;
     }
 
+    static {
+        inspectAs(this, (hook) => hook.name);
+    }
+
     toString(): string {
         return `hook ${this.name}`;
     }
@@ -159,6 +164,10 @@ export class ErrorHook {
         requireHook(name, run);
         this.name = name;
         this.run = run;
+    }
+
+    static {
+        inspectAs(this, (hook) => hook.name);
     }
 
     toString(): string {

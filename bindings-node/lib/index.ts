@@ -242,3 +242,4 @@ export {
     StateError,
     UnavailableError,
 } from "./errors";
+export { version } from "./version";

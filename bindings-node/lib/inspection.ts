@@ -1,6 +1,17 @@
-/** What `util.inspect` shows of the requests to a provider: of properties, the names alone. */
+/** What `util.inspect` shows of objects, and of the requests to a provider: of properties, the names alone. */
 
 const INSPECT = Symbol.for("nodejs.util.inspect.custom");
+
+/**
+ * Has `util.inspect`, and with it `console.log`, show the objects of a class as the name of the class and a text, in angle brackets. Called in
+ * the class, whose private members the text can use; it has no secret.
+ */
+export function inspectAs<T extends object>(shownClass: { name: string; prototype: T }, text: (shown: T) => string): void {
+    function inspected(this: T): string {
+        return `<${`${shownClass.name} ${text(this)}`.trimEnd()}>`;
+    }
+    Object.defineProperty(shownClass.prototype, INSPECT, { value: inspected, configurable: true, writable: true });
+}
 
 /** The members of requests and views that are properties by name. */
 const MAPS: ReadonlySet<string> = new Set(["arguments", "inputs", "oldInputs", "oldOutputs", "outputs"]);

@@ -2,6 +2,7 @@
 import type { Diagnostic, DroppedOperation, ImportedResource, ImportReport, OperationOptions as OperationSettings, Outcome, Step, StepOp, SuggestedMove } from "./documents";
 import { awaited, type Facts, fromFacts, fromNative, InvalidInputError, type StackwrightError } from "./errors";
 import { EngineEvent } from "./event";
+import { inspectAs } from "./inspection";
 import type { Native } from "./native";
 import { Picture } from "./picture";
 import { enter, leave, owned } from "./strays";
@@ -285,6 +286,7 @@ export class Operation implements PromiseLike<Result> {
     readonly #subject: Subject;
     readonly #explain: (error: StackwrightError | undefined) => void;
     readonly #result: Promise<Result>;
+    #done = false;
 
     /** @internal */
     constructor(
@@ -317,12 +319,17 @@ export class Operation implements PromiseLike<Result> {
                 });
                 return result;
             } finally {
+                this.#done = true;
                 signal?.removeEventListener("abort", cancel);
                 setImmediate(leave, operation);
             }
         })();
         // The failure of an operation that is not awaited must not end the process.
         this.#result.catch(() => undefined);
+    }
+
+    static {
+        inspectAs(this, (operation) => (operation.#done ? "done" : "running"));
     }
 
     then<A = Result, B = never>(

@@ -1,6 +1,7 @@
 /** Values that come from resources: they carry the resources that they came from. */
 import { brandOf, isResource, OUTPUT_BRAND } from "./brands";
 import { DEPTH_LIMIT, explained, TOO_DEEP } from "./cycles";
+import { inspectAs } from "./inspection";
 import type { AnyResource } from "./resource";
 import { currentTrace, Trace } from "./tracing";
 import { isSecret, isUnknown, type PropertyValue, Secret, withoutOutputs } from "./values";
@@ -60,6 +61,11 @@ export class Output<T = PropertyValue> implements PromiseLike<T> {
         this.#track = track;
         // A failure rejects the `await` of the output. Without one, the program's end reports the failures of its sources.
         traced.catch(() => undefined);
+    }
+
+    static {
+        // The value can be secret, and what it comes from is known with it.
+        inspectAs(this, () => "");
     }
 
     then<A = T, B = never>(

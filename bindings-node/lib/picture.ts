@@ -1,6 +1,7 @@
 /** Pictures of resources: what an operation did or would do, or what a stack has. */
 import type { GraphEdge, GraphNode, ResourceGraph } from "./documents";
 import { guarded, InvalidInputError } from "./errors";
+import { inspectAs } from "./inspection";
 import { native, type Native } from "./native";
 import type { Plan } from "./operation";
 
@@ -72,9 +73,8 @@ export class Picture {
         return this.#native.toDot();
     }
 
-    /** Shows the title and the number of resources. */
-    [Symbol.for("nodejs.util.inspect.custom")](): string {
-        return `Picture { ${JSON.stringify(this.title)}, ${this.size} resources }`;
+    static {
+        inspectAs(this, (picture) => `${JSON.stringify(picture.title)} of ${picture.size} resources`);
     }
 }
 
@@ -121,8 +121,7 @@ export class StackGraph implements ResourceGraph {
         return this.picture().toDot();
     }
 
-    /** Shows the numbers of resources and references. */
-    [Symbol.for("nodejs.util.inspect.custom")](): string {
-        return `StackGraph { ${this.nodes.length} resources, ${this.edges.length} references }`;
+    static {
+        inspectAs(this, (graph) => `of ${graph.nodes.length} resources and ${graph.edges.length} references`);
     }
 }

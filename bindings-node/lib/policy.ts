@@ -4,6 +4,7 @@ import { anything, checkMembers, type Checks, flag, text } from "./checks";
 import type { EnforcementLevel, PolicyPack, PolicySeverity } from "./documents";
 import { InvalidInputError } from "./errors";
 import { answerOf, type HostObject } from "./host";
+import { inspectAs } from "./inspection";
 import { described, given, refuseUnknown, requireFunction } from "./options";
 import type { PropertyMap } from "./values";
 
@@ -145,6 +146,10 @@ export class Policy {
         this.level = level ?? (remediate === undefined ? "advisory" : "remediate");
         this.pack = pack;
         this.options = { ...options, description };
+    }
+
+    static {
+        inspectAs(this, ({ name, level }) => `${name}, ${level}`);
     }
 
     toString(): string {

@@ -3,6 +3,7 @@ import { checkMembers, type Checks, flag, where } from "./checks";
 import type { ConfigEntry, ProjectFacts, StackFile } from "./documents";
 import type { ConfigValue } from "./engine";
 import { awaited, guarded, InvalidInputError } from "./errors";
+import { inspectAs } from "./inspection";
 import { jsonOf } from "./json";
 import type { Native } from "./native";
 import { described, given, refuseUnknown, requireObject } from "./options";
@@ -49,6 +50,10 @@ export class Project {
     constructor(project: Native.Project, requireOpen: () => void) {
         this.#native = project;
         this.#requireOpen = requireOpen;
+    }
+
+    static {
+        inspectAs(this, (project) => project.folder);
     }
 
     /** The folder, as an absolute path. */

@@ -1,5 +1,6 @@
 /** Resources of our own API: registered as soon as they are made, whether or not they are awaited. */
 import { RESOURCE_BRAND } from "./brands";
+import { inspectAs } from "./inspection";
 import { KnownOrigin, type Origin, Output, type Traced, type Track } from "./output";
 import { currentTrace } from "./tracing";
 import { type PropertyMap, ResourceReference, Unknown } from "./values";
@@ -64,6 +65,10 @@ export class Resource<Outputs extends object = PropertyMap> implements PromiseLi
             // The program's end reports failures that were not observed.
             () => undefined,
         );
+    }
+
+    static {
+        inspectAs(this, (resource) => `${resource.type} ${JSON.stringify(resource.name)}`);
     }
 
     then<A = Registered<Outputs>, B = never>(
@@ -173,6 +178,10 @@ export class Component extends Resource {
     ) {
         super(type, name, false, answer, parent, dryRun, track);
         this.#register = register;
+    }
+
+    static {
+        inspectAs(this, (component) => `${component.type} ${JSON.stringify(component.name)}`);
     }
 
     /** Registers the component's outputs: it is complete then. */

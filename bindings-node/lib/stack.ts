@@ -5,6 +5,7 @@ import { anything, checkMembers, type Checks, flag, seconds, where } from "./che
 import type { DeleteEdit, EditReport, ImportResource, MoveEdit, MoveReport, PendingOperation, PolicyAnalysis, PolicyPack, RecordSelection, RenameEdit, ResourceRecord } from "./documents";
 import { awaited, guarded, InvalidInputError, StackwrightError } from "./errors";
 import { isKeyService, type KeyService, requireSecrets, type Secrets, secretsHost } from "./host";
+import { inspectAs } from "./inspection";
 import { jsonOf, jsonOfMembers, toPlainJson } from "./json";
 import type { Native } from "./native";
 import { type Deployment, Operation, type OperationOptions, type Outputs, type Plan, Result } from "./operation";
@@ -198,6 +199,10 @@ export class Stack {
         this.#native = stack;
         this.#bridge = bridge;
         this.#requireOpen = requireOpen;
+    }
+
+    static {
+        inspectAs(this, (stack) => stack.name);
     }
 
     /** The name, as `project/stack`. */

@@ -1,6 +1,8 @@
 /** The native API in Node: programs, resources, providers and deployments, without an SDK. */
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
 
 import {
@@ -14,6 +16,7 @@ import {
     Secret,
     Unknown,
     unwrap,
+    version,
 } from "../index.mjs";
 import { eventsOf, failureOf, folder, Memory, memoryEngine } from "./support.mjs";
 
@@ -731,4 +734,10 @@ test("a call of a provider that does not return in time ends with an error that 
     const { deployment } = await stack.exportDeployment();
     assert.deepEqual(deployment.pending_operations.map(({ resource }) => resource.urn), [urn]);
     assert.ok(aborted, "the call is aborted");
+});
+
+test("the version is that of the command", () => {
+    const command = fileURLToPath(new URL("../dist/bin.js", import.meta.url));
+    const document = JSON.parse(execFileSync(process.execPath, [command, "version", "--json"], { encoding: "utf8" }));
+    assert.equal(version, document.stackwright);
 });

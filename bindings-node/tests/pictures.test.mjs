@@ -33,7 +33,7 @@ test("a preview is a page with what would change and no secret", async () => {
     assert.deepEqual(nodesOf(graph.toHtml()), nodesOf(picture.toHtml()));
     assert.equal(graph.toMermaid(), picture.toMermaid());
     assert.equal(graph.toDot(), picture.toDot());
-    assert.equal(inspect(graph), `StackGraph { ${graph.nodes.length} resources, ${graph.edges.length} references }`);
+    assert.equal(inspect(graph), `<StackGraph of ${graph.nodes.length} resources and ${graph.edges.length} references>`);
     for (const text of [created.toHtml(), graph.toHtml(), changed.toHtml(), picture.toHtml(), picture.toMermaid(), changed.toDot()]) {
         assert.ok(!text.includes("hunter2"));
     }

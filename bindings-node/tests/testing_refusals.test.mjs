@@ -131,7 +131,10 @@ test("patterns that match nothing are refused after the first run", async (t) =>
         [{ functions: { "cloud:index:getZone": {} } }, 'functions: "cloud:index:getZone"'],
     ];
     for (const [settings, text] of cases) {
-        const isNamed = ({ message }) => message.includes(text) && message.includes(`\n  ${MACHINE}\n  ${RECORD}`);
+        const isNamed = (error) => {
+            assert.ok(error instanceof assert.AssertionError);
+            return error.message.includes(text) && error.message.includes(`\n  ${MACHINE}\n  ${RECORD}`);
+        };
         await assert.rejects(simulate(shop, settings), isNamed);
         await assert.rejects(simulated(t, shop, settings), isNamed);
         await assert.rejects(crashEverywhere(shop, settings), isNamed);
@@ -154,11 +157,14 @@ test("a program that fails anyway is not killed, and a killed run was cancelled"
 
 test("inspection shows what things are, without values of requests", async (t) => {
     const stack = await simulated(t, shop);
-    assert.equal(inspect(stack.world), "World { web, dns }");
+    assert.equal(inspect(stack), "<SimulatedStack project/test: 2 things>");
+    assert.equal(inspect(stack.world), "<World web, dns>");
+    const web = stack.world.find("**web");
+    assert.equal(inspect(web), `<Thing ${web.type} web ${web.id}>`);
     // Neither depends on the other.
-    assert.match(inspect(stack.resources), /^Resources \{ (web, dns|dns, web) \}$/);
-    assert.match(inspect(stack.result.result.picture()), /^Picture \{ "Update of project\/test", \d+ resources \}$/);
-    assert.equal(inspect(kill("create", "*", { name: "web" })), 'Fault { kill_before create of "*" named "web" }');
+    assert.match(inspect(stack.resources), /^<Resources (web, dns|dns, web)>$/);
+    assert.match(inspect(stack.result.result.picture()), /^<Picture "Update of project\/test" of \d+ resources>$/);
+    assert.equal(inspect(kill("create", "*", { name: "web" })), '<Fault kill_before create of "*" named "web">');
 });
 
 for (const secrets of [false, true]) {

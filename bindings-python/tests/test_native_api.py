@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
+import sys
 
 import pytest
 import stackwright as sw
@@ -156,3 +159,10 @@ def test_options_reach_the_engine(make_engine: MakeEngine, memory: Memory) -> No
             assert list(memory.things) == ["a-2"] or list(memory.things) == ["a-1"], "it was retained"
 
     asyncio.run(run())
+
+
+def test_the_version_is_that_of_the_command() -> None:
+    command = [sys.executable, "-m", "stackwright", "version", "--json"]
+    document = json.loads(subprocess.run(command, check=True, capture_output=True, timeout=60).stdout)
+    assert sw.__version__ == document["stackwright"]
+    assert "__version__" in sw.__all__

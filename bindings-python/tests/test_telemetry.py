@@ -157,5 +157,8 @@ def test_settings_of_telemetry_are_read_from_the_environment_only_when_asked(
         (None, None),
     ]:
         assert f"endpoint={shown!r}," in repr(sw.Telemetry(endpoint=endpoint))
+    shown = repr(sw.Telemetry(attributes={"region": "4711"}, from_environment=True, headers={"authorization": "Bearer 4711"}))
+    headers = {"authorization": "[secret]"}
+    assert shown == f"Telemetry(attributes=['region'], endpoint=None, from_environment=True, headers={headers!r}, service_name=None)"
     with pytest.raises(sw.InvalidInputError, match="needs the endpoint"):
         sync.Engine(store=f"file://{tmp_path / 'c'}", secrets=Vault(), telemetry=sw.Telemetry())

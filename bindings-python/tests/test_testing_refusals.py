@@ -135,6 +135,19 @@ def test_patterns_that_match_nothing_are_refused_after_the_first_run(settings: d
     stack.up()
 
 
+def test_a_simulation_without_a_program_names_what_takes_one() -> None:
+    expected = r"^the stack project/test has no program; give one to simulate\(\) or up\(\), or a project that has one$"
+    with pytest.raises(sw.InvalidInputError, match=expected):
+        simulate()
+    stack = simulate(run=False)
+    with pytest.raises(sw.InvalidInputError, match=expected):
+        stack.preview()
+    with pytest.raises(sw.InvalidInputError, match=expected):
+        stack.destroy(destroy_program=True)
+    stack.destroy()
+    stack.up(shop)
+
+
 def test_a_program_that_fails_anyway_is_not_killed() -> None:
     with pytest.raises(sw.ProgramError, match="has killed no run, because the program fails without a crash: ValueError: boom") as raised:
         crash_everywhere(lambda ctx: ctx.export("a", _boom()))

@@ -178,9 +178,9 @@ def blocks_of(page: str, text: str) -> list[Block]:
 
 
 def pages() -> list[Path]:
-    """Returns the pages whose blocks are run: those of the site, and the one that introduces the repository."""
+    """Returns the pages whose blocks are run: those of the site, and those that introduce the repository and its packages."""
     found = sorted((ROOT / "docs").rglob("*.md"))
-    return [ROOT / "README.md", *found]
+    return [ROOT / "README.md", *(ROOT / f"bindings-{name}" / "README.md" for name in ("node", "python")), *found]
 
 
 _SLOW = re.compile(r"  (?:\d+ min )?[\d.]+ s$", re.MULTILINE)

@@ -113,12 +113,19 @@ def test_every_page_opens_without_an_error(page: Any, address: str) -> None:
     assert [problem for name in names for problem in _problems(page, address, name)] == []
 
 
-def test_the_search_finds_a_page(page: Any, address: str) -> None:
+@pytest.mark.parametrize("opened", ["from a server", "from files"])
+@pytest.mark.parametrize("name", ["index.html", "reference/python.html"])
+def test_the_search_finds_a_page(page: Any, address: str, opened: str, name: str) -> None:
+    base = address if opened == "from a server" else SITE.as_uri()
+    others: list[str] = []
+    page.on("request", lambda request: None if request.url.startswith((base, "data:", "blob:")) else others.append(request.url))
     page.set_viewport_size({"width": WIDTHS[0], "height": 900})
-    page.goto(f"{address}/index.html", wait_until="load", timeout=60_000)
+    page.goto(f"{base}/{name}", wait_until="load", timeout=60_000)
     page.keyboard.press("/")
     page.keyboard.type("wait_for_lock")
-    page.wait_for_selector(".md-search-result__item a[href*='stores.html']", timeout=60_000)
+    page.click(".md-search-result__item a[href*='stores.html']", timeout=60_000)
+    page.wait_for_url(f"{base}/stores.html**", timeout=60_000)
+    assert others == []
 
 
 def test_a_page_with_an_error_is_found(page: Any, address: str) -> None:

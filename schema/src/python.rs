@@ -75,7 +75,9 @@ const TELEMETRY_REPR: &str = r#"
             _, at, place = rest.rpartition("@")
             place, mark, _ = place.partition("?")
             endpoint = f"{scheme}{slashes}{'[secret]@' if at else ''}{place}{'?[secret]' if mark else ''}"
-        return f"Telemetry(endpoint={endpoint!r}, headers={headers!r}, service_name={self.service_name!r})"
+        attributes = None if self.attributes is None else list(self.attributes)
+        shown = f"attributes={attributes!r}, endpoint={endpoint!r}, from_environment={self.from_environment!r}, headers={headers!r}"
+        return f"Telemetry({shown}, service_name={self.service_name!r})"
 "#;
 
 /// The class of settings of plugins, and how the usual ones are made.

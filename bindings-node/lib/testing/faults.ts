@@ -1,5 +1,6 @@
 /** Faults: what happens to the calls of providers that a pattern names. */
 import { InvalidInputError } from "../errors";
+import { inspectAs } from "../inspection";
 import { type Names, refuseUnknown } from "../options";
 import { ProviderStatus } from "../provider";
 
@@ -74,10 +75,11 @@ export class Fault {
         this.#document = { call, type, name, times: times === Infinity ? null : times, skip, in_previews: inPreviews, ...effect };
     }
 
-    /** Shows the effect and the calls. */
-    [Symbol.for("nodejs.util.inspect.custom")](): string {
-        const { effect, call, type, name } = this.#document;
-        return `Fault { ${effect} ${call} of "${type}" named "${name}" }`;
+    static {
+        inspectAs(this, (fault) => {
+            const { effect, call, type, name } = fault.#document;
+            return `${effect} ${call} of "${type}" named "${name}"`;
+        });
     }
 
     /** @internal Writes faults for the engine. */

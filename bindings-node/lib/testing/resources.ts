@@ -1,6 +1,7 @@
 /** The resources of a simulated stack, as data. */
 import type { ResourceRecord } from "../documents";
 import { guarded, InvalidInputError } from "../errors";
+import { inspectAs } from "../inspection";
 import { native } from "../native";
 import { type OutputValue, type PropertyMap, type PropertyValue, secret } from "../values";
 
@@ -102,9 +103,8 @@ export class Resources implements Iterable<SimulatedResource> {
         return this.#resources.map((resource) => resource.name);
     }
 
-    /** Shows the names. */
-    [Symbol.for("nodejs.util.inspect.custom")](): string {
-        return `Resources { ${this.names.join(", ")} }`;
+    static {
+        inspectAs(this, (resources) => resources.names.join(", "));
     }
 
     [Symbol.iterator](): Iterator<SimulatedResource> {

@@ -1,10 +1,12 @@
 /** Simulated stacks: operations of the real engine against a world in memory. */
+import assert from "node:assert";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
 import type { Bridge } from "../bridge";
 import { Engine, type EngineOptions, type StackOptions } from "../engine";
 import { guarded, InvalidInputError, StackwrightError } from "../errors";
+import { inspectAs } from "../inspection";
 import { type Native, native } from "../native";
 import { type Deployment, type Operation, type OperationOptions, Result } from "../operation";
 import type { AnyProgram } from "../program";
@@ -36,7 +38,7 @@ export interface SimulatedCall {
 
 /** The options of one simulated operation, beside those of every operation. */
 export interface SimulatedOptions extends Omit<OperationOptions, "signal"> {
-    /** What happens to the calls of this operation. A fault that did not happen is an error: its pattern may be misspelt. */
+    /** What happens to the calls of this operation. A fault that did not happen is an `AssertionError`: its pattern may be misspelt. */
     faults?: readonly Fault[];
     /** Whether a failed operation throws its error, as when left out; with false, its result is returned. */
     check?: boolean;
@@ -98,8 +100,8 @@ export interface SimulationOptions extends SimulatedProgramOptions {
     run?: boolean;
     /**
      * Whether patterns of `outputs`, `replaceOn`, `deleteBeforeReplace` and `functions` may match nothing, as where a program reaches a type
-     * with some configurations only. Otherwise that is an error after the first operation which runs a program: the pattern may be misspelt.
-     * Operations with `targets` or `excludes` do not count.
+     * with some configurations only. Otherwise that is an `AssertionError` after the first operation which runs a program: the pattern may be
+     * misspelt. Operations with `targets` or `excludes` do not count.
      */
     allowUnmatched?: boolean;
 }
@@ -141,6 +143,10 @@ export class SimulatedStack {
         this.program = parts.program;
         this.config = parts.config;
         this.world = new World({ simulation: parts.simulation, bridge: () => this.#opened()[1].native });
+    }
+
+    static {
+        inspectAs(this, (stack) => `${stack.name}: ${stack.world.size} things`);
     }
 
     /** Brings the stack to the state that the program describes; a given program is that of the next operations, too. */
@@ -186,7 +192,7 @@ export class SimulatedStack {
         this.#saveRecording(result);
         const unused = faults.length === 0 ? [] : simulation.unusedFaults();
         if (unused.length > 0) {
-            throw new Error(this.#unused(unused));
+            throw new assert.AssertionError({ message: this.#unused(unused), operator: "faults" });
         }
         simulation.setFaults("[]");
         if (check && result.error !== undefined) {
@@ -209,7 +215,7 @@ export class SimulatedStack {
         }
         const unmatched = JSON.parse(stack.#parts.simulation.unmatchedPatterns()) as UnmatchedPattern[];
         if (unmatched.length > 0) {
-            throw new Error(unmatchedText(unmatched, stack.calls));
+            throw new assert.AssertionError({ message: unmatchedText(unmatched, stack.calls), operator: "patterns" });
         }
     }
 

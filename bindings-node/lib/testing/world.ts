@@ -1,5 +1,6 @@
 /** The world of a simulation: what simulated providers have created, and what a test changes by hand. */
 import { guarded, InvalidInputError } from "../errors";
+import { inspectAs } from "../inspection";
 import { type Native, native } from "../native";
 import type { PropertyMap, PropertyValue } from "../values";
 import { found, patternOf } from "./resources";
@@ -41,6 +42,10 @@ export class Thing {
         this.id = members.id;
         this.name = members.name;
         this.urn = members.urn;
+    }
+
+    static {
+        inspectAs(this, (thing) => `${thing.type} ${thing.name} ${thing.id}`);
     }
 
     /** Its present properties. */
@@ -94,9 +99,8 @@ export class World implements Iterable<Thing> {
         return membersOf(this.#source).length;
     }
 
-    /** Shows the names of the things. */
-    [Symbol.for("nodejs.util.inspect.custom")](): string {
-        return `World { ${[...this].map((thing) => thing.name).join(", ")} }`;
+    static {
+        inspectAs(this, (world) => [...world].map((thing) => thing.name).join(", "));
     }
 
     [Symbol.iterator](): Iterator<Thing> {

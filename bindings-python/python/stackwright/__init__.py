@@ -356,6 +356,7 @@ __all__ = [
     "UpdateResult",
     "View",
     "ViewStep",
+    "__version__",
     "display",
     "from_json",
     "is_unknown",
@@ -370,6 +371,9 @@ if _TYPE_CHECKING:
     from . import logging as logging
     from . import sync as sync
 
+    __version__: str
+    """The version of this package, as semantic versioning has it."""
+
 
 def __getattr__(name: str) -> object:
     # Imported when they are used: two have threads of their own, one needs the package `pulumi`.
@@ -377,4 +381,8 @@ def __getattr__(name: str) -> object:
         import importlib
 
         return importlib.import_module(f".{name}", __name__)
+    if name == "__version__":
+        import importlib.metadata
+
+        return importlib.metadata.version(__name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -392,7 +392,9 @@ class Telemetry:
             _, at, place = rest.rpartition("@")
             place, mark, _ = place.partition("?")
             endpoint = f"{scheme}{slashes}{'[secret]@' if at else ''}{place}{'?[secret]' if mark else ''}"
-        return f"Telemetry(endpoint={endpoint!r}, headers={headers!r}, service_name={self.service_name!r})"
+        attributes = None if self.attributes is None else list(self.attributes)
+        shown = f"attributes={attributes!r}, endpoint={endpoint!r}, from_environment={self.from_environment!r}, headers={headers!r}"
+        return f"Telemetry({shown}, service_name={self.service_name!r})"
 
 
 class StoreCredentials(TypedDict, total=False):

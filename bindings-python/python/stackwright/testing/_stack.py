@@ -181,6 +181,9 @@ class SimulatedStack:
 
     async def _run(self, verb: Verb, options: OperationOptions) -> Any:
         stack = await self._open()
+        runs_program = verb in ("up", "preview") or options.get(f"{verb}_program") is True
+        if runs_program and self.program is None and not stack._native.has_program:
+            raise InvalidInputError(f"the stack {self.name} has no program; give one to simulate() or up(), or a project that has one")
         if verb == "up":
             operation: Operation = stack.up(**options)
         elif verb == "preview":
