@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use url::Url;
 
 use super::check_key;
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    secrets::PLACEHOLDER,
+};
 
 /// The URL of a bucket or container. Parameters are taken one by one; [`Self::finish`] refuses those that are left.
 #[derive(Debug)]
@@ -21,7 +24,7 @@ pub(super) struct Location {
 impl Location {
     /// Parses `scheme://name/prefix?parameters`.
     pub(super) fn parse(text: &str) -> Result<Self> {
-        let shown = without_user(text);
+        let shown = shown(text);
         let invalid = |reason: &str| Error::invalid(format!("the store URL {shown:?} {reason}"));
         let url = Url::parse(text).map_err(|error| invalid(&format!("is malformed: {error}")))?;
         let name = match url.host_str() {
@@ -49,14 +52,14 @@ impl Location {
             }
         }
         Ok(Self {
-            url: text.to_owned(),
+            url: shown,
             name,
             prefix,
             parameters,
         })
     }
 
-    /// Returns the URL as it was given.
+    /// Returns the URL for messages, without credentials.
     pub(super) fn url(&self) -> &str {
         &self.url
     }
@@ -100,20 +103,74 @@ impl Location {
     }
 }
 
-/// Returns a URL without the user and the password before its host.
-pub(super) fn without_user(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return url.to_owned();
+/// Parts of the names of parameters whose values are credentials, which belong to no URL.
+const CREDENTIALS: [&str; 7] = [
+    "key",
+    "token",
+    "secret",
+    "password",
+    "credential",
+    "sas",
+    "signature",
+];
+
+/// Returns a URL for messages: without the user and the password before its host, also where they have characters that need an escape, and
+/// without credentials among its parameters.
+pub(super) fn shown(url: &str) -> String {
+    let (scheme, rest) = match url.find("://") {
+        Some(at) => url.split_at(at + 3),
+        None => ("", url),
     };
-    let end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let host = rest[..end].rfind('@').map_or(0, |at| at + 1);
-    format!("{scheme}://{}", &rest[host..])
+    let (place, query) = match rest.split_once('?') {
+        Some((place, query)) => (place, Some(query)),
+        None => (rest, None),
+    };
+    if let Some(host) = query.and_then(|query| after_torn_password(place, query)) {
+        return format!("{scheme}{}", shown(host));
+    }
+    let host = match place.rsplit_once('@') {
+        // A prefix of keys may have one, too.
+        Some((user, host)) if user.contains(':') || !user.contains('/') => host,
+        _ => place,
+    };
+    let parameters = query.map(|query| {
+        let parameters: Vec<String> = query.split('&').map(shown_parameter).collect();
+        format!("?{}", parameters.join("&"))
+    });
+    format!("{scheme}{host}{}", parameters.unwrap_or_default())
+}
+
+/// Returns what follows a password in which a question mark is not escaped: what seems to be the query contains the rest of the password.
+fn after_torn_password<'a>(place: &str, query: &'a str) -> Option<&'a str> {
+    let (torn, host) = query.rsplit_once('@')?;
+    let has_password = place.contains(':') && !place.contains('@');
+    (has_password && (!torn.contains('=') || !place.contains('/'))).then_some(host)
+}
+
+fn shown_parameter(parameter: &str) -> String {
+    let Some((name, value)) = parameter.split_once('=') else {
+        return parameter.to_owned();
+    };
+    let lower = name.to_ascii_lowercase();
+    if CREDENTIALS.iter().any(|part| lower.contains(part)) {
+        return format!("{name}={PLACEHOLDER}");
+    }
+    match value.contains('@') {
+        true => format!("{name}={}", shown(value)),
+        false => parameter.to_owned(),
+    }
 }
 
 /// The error of a parameter that no store of this kind has.
 pub(super) fn unknown_parameter(url: &str, name: &str, known: &[&str]) -> Error {
+    if name.contains('@') {
+        let text = "has a user or a password with characters that need an escape";
+        return Error::invalid(format!("the store URL {:?} {text}", shown(url)))
+            .with_hint("write `?` as %3F, `/` as %2F and `@` as %40 in them");
+    }
     Error::invalid(format!(
-        "the store URL {url:?} has the unknown parameter {name:?}"
+        "the store URL {:?} has the unknown parameter {name:?}",
+        shown(url)
     ))
     .with_hint(format!("known parameters: {}", known.join(", ")))
 }
@@ -154,6 +211,48 @@ mod tests {
             assert!(error.message().contains(reason), "{url}: {error}");
             assert!(!format!("{error:?}").contains("secret"), "{error:?}");
         }
+    }
+
+    #[test]
+    fn a_url_is_shown_without_credentials() {
+        for (url, expected) in [
+            ("postgres://host/db?table=t", "postgres://host/db?table=t"),
+            ("postgres://me:PW@host:5432/db", "postgres://host:5432/db"),
+            ("postgres://me@host/db", "postgres://host/db"),
+            (
+                "postgres://me:P/W@host/db?sslmode=disable",
+                "postgres://host/db?sslmode=disable",
+            ),
+            ("postgres://me:P@W@host/db", "postgres://host/db"),
+            (
+                "postgres://me:P?W@host/db?sslmode=disable",
+                "postgres://host/db?sslmode=disable",
+            ),
+            ("postgres://me:P?W=W@host/db", "postgres://host/db"),
+            (
+                "postgres://host/db?user=me&password=PW",
+                "postgres://host/db?user=me&password=[secret]",
+            ),
+            ("postgres//me:PW@host/db", "host/db"),
+            ("postgres:me:PW@host/db", "host/db"),
+            ("s3://KEY:PW/x@bucket", "s3://bucket"),
+            (
+                "s3://bucket/team@corp?region=eu",
+                "s3://bucket/team@corp?region=eu",
+            ),
+            (
+                "s3://bucket?endpoint=http://me:PW@host&region=eu",
+                "s3://bucket?endpoint=http://host&region=eu",
+            ),
+            (
+                "s3://bucket?secret_access_key=PW&sas_token=PW&access_key=PW",
+                "s3://bucket?secret_access_key=[secret]&sas_token=[secret]&access_key=[secret]",
+            ),
+        ] {
+            assert_eq!(shown(url), expected, "{url}");
+        }
+        let error = unknown_parameter("postgres://me:P?W@host/db", "W@host/db", &["table"]);
+        assert!(!format!("{error:?}").contains('W'), "{error:?}");
     }
 
     #[test]

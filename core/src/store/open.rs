@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use super::{
     FileStore, MemoryStore, Store, StoreSettings,
-    location::{unknown_parameter, without_user},
+    location::{shown, unknown_parameter},
     numbered::{Removal, with_journals},
     object::open as open_bucket,
     postgres::PostgresStore,
@@ -65,7 +65,7 @@ pub fn open_with(
 ) -> Result<Arc<dyn Store>> {
     let Some((scheme, rest)) = url.split_once("://") else {
         return Err(
-            Error::invalid(format!("the store URL {url:?} has no scheme")).with_hint(
+            Error::invalid(format!("the store URL {:?} has no scheme", shown(url))).with_hint(
                 "write file://./state for a folder, or memory:// for a store that ends with the process",
             ),
         );
@@ -87,7 +87,7 @@ pub fn open_with(
         )),
         other => Err(Error::invalid(format!(
             "the store URL {:?} has the scheme {other:?}, which is not supported",
-            without_user(url)
+            shown(url)
         ))
         .with_hint(
             "there are file:///absolute/folder, file://./relative/folder, memory://, s3://bucket, gs://bucket, \

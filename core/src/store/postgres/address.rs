@@ -7,7 +7,7 @@ use crate::{
     error::{Error, Result},
     store::{
         credentials::Credentials,
-        location::{unknown_parameter, without_user},
+        location::{shown, unknown_parameter},
         open::percent_decode,
         trust::{self, Check},
     },
@@ -58,7 +58,11 @@ impl Address {
     /// [`crate::ErrorKind::InvalidInput`], without the password.
     pub(super) fn parse(url: &str, credentials: &Credentials) -> Result<Self> {
         let (place, query) = url.split_once('?').unwrap_or((url, ""));
-        let shown = without_user(place);
+        let shown = shown(url);
+        let shown = shown
+            .split_once('?')
+            .map_or(&*shown, |(place, _)| place)
+            .to_owned();
         let mut own = [const { None }; OWN.len()];
         let mut rest = Vec::new();
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
