@@ -180,7 +180,10 @@ impl Executor {
             Box::pin(self.views().dismiss(deletion, deletion.op, Vec::new())).await?;
         }
         let end = recorder.end(step, result_op, new.as_ref());
-        recorder.record(operation, end).await?;
+        if let Err(failure) = recorder.record(operation, end).await {
+            self.name_unrecorded(step, new.as_ref());
+            return Err(failure);
+        }
         let exists = step.op != StepOp::Replace && !step.detail.skipped_create;
         if let Some(new) = new.as_ref().filter(|_| exists) {
             recorder.publish(new);
@@ -261,6 +264,21 @@ impl Executor {
             Arc::make_mut(&mut state).outputs = marked;
         }
         state
+    }
+
+    /// Names the id of a created resource that could not be recorded: the state may have only its pending creation.
+    fn name_unrecorded(&self, step: &Step, new: Option<&StateRef>) {
+        let creates = matches!(step.op, StepOp::Create | StepOp::CreateReplacement);
+        let real = new.filter(|new| creates && new.state.custom && !new.state.is_provider());
+        let Some(id) = real.map(|new| &new.state.id).filter(|id| !id.is_empty()) else {
+            return;
+        };
+        let text = format!(
+            "the resource was created with the id {:?}, which could not be recorded at once. Where its creation is a pending operation \
+             afterwards, adopt_pending() with this id as resource_id (resourceId in Node) records it; an update would create it again.",
+            id.as_str()
+        );
+        self.diagnose(Diagnostic::new(Severity::Error, text).about(step.urn.clone()));
     }
 
     /// Warns of an id that is to be secret: ids never are.

@@ -128,6 +128,7 @@ async fn a_begin_is_acknowledged_before_the_provider_is_called() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_entry_ends_the_operation_with_that_error_and_a_valid_state() {
+    let mut named = 0;
     for refuse in 0..6 {
         let provider = Arc::new(Scripted::default());
         let (receiver, settings) = receiver(&provider, Some(refuse));
@@ -142,7 +143,30 @@ async fn a_refused_entry_ends_the_operation_with_that_error_and_a_valid_state() 
         let error = result.error.clone().unwrap();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "entry {refuse}: {error}");
         assert!(error.message().contains("the host's disk is full"), "{error}");
-        integrity::verify(&stack.snapshot().await.unwrap()).unwrap();
+        let snapshot = stack.snapshot().await.unwrap();
+        integrity::verify(&snapshot).unwrap();
+        // A resource that exists, and is not recorded at once, is named with its id.
+        let unrecorded = result
+            .diagnostics
+            .iter()
+            .filter(|it| it.message.to_string().contains("was created with the id"));
+        for diagnostic in unrecorded {
+            named += 1;
+            let urn = diagnostic.urn.as_ref().unwrap();
+            assert!(
+                diagnostic
+                    .message
+                    .to_string()
+                    .contains(&format!("id-{}", urn.name())),
+                "{diagnostic:?}"
+            );
+            let is_pending = snapshot
+                .pending_operations
+                .iter()
+                .any(|pending| pending.resource.urn == *urn);
+            let is_recorded = snapshot.resources.iter().any(|record| record.urn == *urn);
+            assert!(is_pending || is_recorded, "{diagnostic:?}");
+        }
         assert_eq!(
             receiver.entries.lock().unwrap().len(),
             refuse,
@@ -154,6 +178,7 @@ async fn a_refused_entry_ends_the_operation_with_that_error_and_a_valid_state() 
         }
         assert!(matches!(last.unwrap().payload, EventPayload::Cancel));
     }
+    assert!(named > 0, "a creation is acknowledged last");
 }
 
 #[tokio::test(flavor = "multi_thread")]

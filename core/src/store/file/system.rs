@@ -218,7 +218,9 @@ pub(super) fn failure(action: &str, path: &Path, error: io::Error) -> Error {
     let failed = Error::new(ErrorKind::Unavailable, text);
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            failed.with_hint("free space on the file system of the store, then run the operation again")
+            failed.with_hint(
+                "free space on the file system of the store; adopt what is pending then, before the operation runs again",
+            )
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             failed.with_hint("the store's folder must be writable for this user")
