@@ -153,3 +153,9 @@ test("configurations are drawn by fast-check, and a key that is not declared is 
     await assert.rejects(refused, { message: /unknown key "sise" of the declared configuration; did you mean "size"\?/ });
     await assert.rejects(configurations(fc, { size: "text" }), /the type of size takes one of/);
 });
+
+test("without a recovery, what a crash leaves is a problem", async () => {
+    for (const recover of ["none", null]) {
+        await assert.rejects(crashEverywhere(shop, { recover }), /no record has it/);
+    }
+});

@@ -168,14 +168,18 @@ async fn an_operation_is_drawn_into_a_file_and_a_file_that_cannot_be_written_is_
         assert!(page.contains(&format!("<title>{title}</title>")) && page.contains("\"op\":\"create\""));
         assert!(!page.contains("hush"));
     }
-    let line = "preview --client=host --html absent/plan.html";
-    let preview = shop.run(line, Some(notes("one"))).await;
-    assert_ne!(preview.code, 0);
-    assert!(
-        preview.stderr.contains("could not write absent/plan.html: "),
-        "{}",
-        preview.stderr
-    );
+    for verb in ["preview", "up --yes --skip-preview"] {
+        let line = format!("{verb} --client=host --html absent/plan.html");
+        let refused = shop.run(&line, Some(notes("two"))).await;
+        assert_ne!(refused.code, 0);
+        let text = "could not write absent/plan.html: ";
+        assert!(refused.stderr.contains(text), "{}", refused.stderr);
+        assert!(
+            !refused.stdout.contains("Resources:"),
+            "nothing is done: {}",
+            refused.stdout
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

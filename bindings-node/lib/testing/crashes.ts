@@ -33,7 +33,7 @@ export interface CrashOptions extends Omit<SimulationOptions, "run" | "faults" |
      * it, or deletes it where the state has another one, or where a real provider cannot read it; `none` does nothing, and the next run creates
      * such things again.
      */
-    recover?: "adopt" | "none" | ((stack: SimulatedStack) => Promise<void> | void);
+    recover?: "adopt" | "none" | null | ((stack: SimulatedStack) => Promise<void> | void);
     /** Kills at every such moment only. */
     every?: number;
 }
@@ -52,10 +52,13 @@ const MAX_SHOWN = 5;
  * run; `parallel` is 1 when left out. A program that fails without a crash, too, rejects with its own error.
  */
 export async function crashEverywhere(program: AnyProgram, options: CrashOptions = {}): Promise<Crash[]> {
+    // As None in Python; what is given as null counts as left out otherwise.
+    const isWithout = options.recover === null;
     options = given(options);
     refuseUnknownSettings("crashEverywhere()", options, OWN, NOT_OWN);
     refuseUnrepeatable("crashEverywhere()", options);
-    const { before, verb = "up", recover = "adopt", every = 1, ...rest } = options;
+    const { before, verb = "up", recover: chosen, every = 1, ...rest } = options;
+    const recover = isWithout ? "none" : (chosen ?? "adopt");
     if (!Number.isInteger(every) || every < 1) {
         throw new InvalidInputError(`every takes a whole number from 1 on, not ${String(every)}`);
     }

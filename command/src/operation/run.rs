@@ -1,6 +1,6 @@
 //! One operation: its events go to the log and to the display, and its result becomes the outcome of the command.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use stackwright::{
     Stack,
@@ -93,6 +93,7 @@ impl Runner<'_> {
         work: &Work,
         options: OperationOptions,
     ) -> Result<Arc<OperationResult>> {
+        self.check_page()?;
         let is_preview = options.dry_run;
         let options = OperationOptions {
             debug: self.display.debug || self.display.json || self.log.is_some(),
@@ -135,6 +136,22 @@ impl Runner<'_> {
             Some(_) if has_errors => Err(Failure::reported()),
             Some(error) => Err(error.clone().into()),
         }
+    }
+
+    /// Refuses a place for the page of an operation that cannot have one, before anything is done.
+    fn check_page(&self) -> Result {
+        let Some(file) = &self.display.html else {
+            return Ok(());
+        };
+        let path = self.invocation.path(file);
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let refused = match std::fs::metadata(folder.unwrap_or(Path::new("."))) {
+            Err(error) => text::reason(&error),
+            Ok(found) if !found.is_dir() => "its folder is a file".to_owned(),
+            Ok(_) if path.is_dir() => "it is a folder".to_owned(),
+            Ok(_) => return Ok(()),
+        };
+        Err(Failure::new(format!("could not write {file}: {refused}")))
     }
 
     /// Writes the page of an operation where the command line names a file.
