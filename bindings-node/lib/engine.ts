@@ -502,7 +502,10 @@ export class Engine {
         return [native.Command.onEngine(this.#native), this.#bridge];
     }
 
-    /** Ends the plugin processes that are kept warm, and the calls of a store of the host. No stack is opened and no operation started after that. */
+    /**
+     * Cancels operations that run, whose steps have 30 seconds to complete, and then ends the plugin processes that are kept warm and the calls of a store
+     * of the host. No stack is opened and no operation started after that.
+     */
     close(): Promise<void> {
         this.#closed = true;
         return awaited(() => this.#native.close());

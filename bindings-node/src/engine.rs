@@ -274,11 +274,11 @@ impl Engine {
         PluginAnswer(Arc::new(Mutex::new(receiver)))
     }
 
-    /// Ends the idle plugin processes, and the calls of a store of the host.
+    /// Ends the operations, the idle plugin processes, and the calls of a store of the host.
     #[napi]
     pub async fn close(&self) {
         self.engine.close().await;
-        self.store_calls.close(&self.engine).await;
+        self.store_calls.close().await;
     }
 }
 

@@ -359,14 +359,14 @@ impl Engine {
         self.engine.store_url()
     }
 
-    /// Ends the plugin processes, the calls of a store of the host and the provider threads, then calls `callback(None, error)`.
+    /// Ends the operations, the plugin processes, the calls of a store of the host and the provider threads, then calls `callback(None, error)`.
     fn close(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
         let completion = PendingCompletion::new(completions, callback);
         let (engine, pools) = (self.engine.clone(), self.pools.clone());
         let store_calls = self.store_calls.clone();
         drop(self.runtime.handle(py)?.spawn(async move {
             engine.close().await;
-            store_calls.close(&engine).await;
+            store_calls.close().await;
             pools.iter().for_each(|pool| pool.close());
             completion.settle(Ok(()), |py, ()| Ok(py.None()));
         }));

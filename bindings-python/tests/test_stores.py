@@ -306,5 +306,36 @@ async def test_closing_an_engine_waits_for_a_call_of_the_store_that_runs() -> No
     await asyncio.gather(listing, return_exceptions=True)
 
 
+@pytest.mark.parametrize("is_own", [True, False])
+@on_loop
+async def test_closing_an_engine_lets_the_step_that_runs_complete_and_begins_no_other(is_own: bool, tmp_path: Path) -> None:
+    began, released = threading.Event(), threading.Event()
+
+    class Held(Memory):
+        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            began.set()
+            assert released.wait(TIMEOUT_SECONDS)
+            return super().create(request)
+
+    store: Any = DictStore() if is_own else f"file://{tmp_path}"
+    provider = Held()
+    engine = engine_on(store, provider)
+    stack = await engine.stack("shop/dev", making("a", "b"))
+    operation = stack.up(parallel=1)
+    assert await asyncio.to_thread(began.wait, TIMEOUT_SECONDS)
+    closing = asyncio.ensure_future(engine.close())
+    done, _ = await asyncio.wait({closing}, timeout=0.2)
+    assert not done
+    released.set()
+    await asyncio.wait_for(closing, TIMEOUT_SECONDS)
+    result = await asyncio.wait_for(operation.wait(), TIMEOUT_SECONDS)
+    assert result.outcome == "canceled"
+    async with engine_on(store) as other:
+        state = await (await other.stack("shop/dev")).export_deployment()
+    assert "pending_operations" not in state["deployment"], state
+    created = [name for method, name in provider.calls if method == "create"]
+    assert len(created) == 1
+
+
 if __name__ == "__main__":
     asyncio.run(killed_host(Path(sys.argv[1])))

@@ -539,9 +539,9 @@ class Engine:
         return await _plugins.request(self._native, "remove_plugin", "remove", {"name": name, "versions": versions, "kind": kind})
 
     async def close(self) -> None:
-        """Ends plugin processes, provider threads and the calls of a store of the host. Operations should be over by then.
+        """Ends operations, plugin processes, provider threads and the calls of a store of the host.
 
-        Those that still run on a store of the host, or with credentials of a callback, are cancelled: steps that run have 30 seconds.
+        Operations that still run are cancelled: steps that run have 30 seconds to complete, then they are abandoned.
         """
         self._closed = True
         await answer(self._native.close)

@@ -1027,7 +1027,7 @@ class Engine:
         return _background.run(self._engine.remove_plugin(name, versions, kind=kind))
 
     def close(self) -> None:
-        """Ends plugin processes and provider threads."""
+        """Ends operations, plugin processes and provider threads, as `close` of the asynchronous engine does."""
         _background.run(self._engine.close())
 
     def __repr__(self) -> str:

@@ -1,6 +1,9 @@
 //! Calls of a provider's methods: from a request to a response or the provider's error.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use pyo3::{prelude::*, types::PyTuple};
 use stackwright::provider::{ProviderError, ProviderResult, ProviderStatus};
@@ -69,14 +72,27 @@ impl Caller {
             "construct" | "call" => responses::caused_failure,
             _ => responses::failure,
         };
+        let has_begun = Arc::<AtomicBool>::default();
+        let begins = Arc::clone(&has_begun);
+        let build: Build = Box::new(move |py| {
+            begins.store(true, Ordering::SeqCst);
+            build(py)
+        });
         let answer = self.run(name, method, build, read, fail).await;
         answer
             .map(|answer| answer.and_then(|read| read))
             .unwrap_or_else(|| {
-                Err(ProviderError::without_answer(
-                    ProviderStatus::Unavailable,
-                    format!("the provider was closed before its {name}() answered"),
-                ))
+                let status = ProviderStatus::Unavailable;
+                Err(match has_begun.load(Ordering::SeqCst) {
+                    true => ProviderError::without_answer(
+                        status,
+                        format!("the provider was closed before its {name}() answered"),
+                    ),
+                    false => ProviderError::new(
+                        status,
+                        format!("the provider was closed before its {name}() was called"),
+                    ),
+                })
             })
     }
 }

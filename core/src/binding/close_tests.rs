@@ -1,8 +1,11 @@
-//! The end of an engine on a store of the host while an operation runs.
+//! The end of an engine while an operation runs: on a store of the host, and on a folder.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -11,6 +14,7 @@ use tokio::sync::Notify;
 use super::{HostCalls, ObjectAnswer, ObjectCall, ObjectHost, store::supplied};
 use crate::{
     Engine, Result, StackSettings,
+    event::OperationOutcome,
     monitor::Registration,
     operation::{OperationKind, OperationOptions},
     program::{Program, from_fn},
@@ -21,7 +25,7 @@ use crate::{
     },
     runtime::{Runtime, Spawner, VirtualClock},
     secrets::Base64Provider,
-    store::{MemoryStore, Store as _, StoreSettings},
+    store::{MemoryStore, Store, StoreSettings, open_with},
 };
 
 const STACK: &str = "shop/dev";
@@ -129,33 +133,56 @@ fn program() -> Arc<dyn Program> {
     })
 }
 
-fn engine(objects: &Arc<Objects>, provider: &Arc<Slow>, runtime: &Runtime) -> (Engine, HostCalls) {
-    let calls = HostCalls::new(runtime);
-    let host = Arc::clone(objects) as _;
-    let settings = StoreSettings::default();
-    let store = supplied(host, "Objects", &settings, runtime, calls.clone()).unwrap();
-    let engine = Engine::builder(tokio::runtime::Handle::current())
+fn engine(store: Arc<dyn Store>, provider: &Arc<Slow>, runtime: &Runtime) -> Engine {
+    Engine::builder(tokio::runtime::Handle::current())
         .runtime(runtime.clone())
         .store(store)
         .secrets(Arc::new(Base64Provider))
         .provider("slow", Arc::clone(provider) as _)
         .build()
-        .unwrap();
-    (engine, calls)
+        .unwrap()
+}
+
+/// Where the state of a test is.
+enum Place<'test> {
+    Host(Arc<Objects>),
+    Folder(&'test Path),
+}
+
+impl Place<'_> {
+    fn open(&self, runtime: &Runtime) -> (Arc<dyn Store>, HostCalls) {
+        let (calls, settings) = (HostCalls::new(runtime), StoreSettings::default());
+        let store = match self {
+            Self::Host(objects) => {
+                let host = Arc::clone(objects) as _;
+                supplied(host, "Objects", &settings, runtime, calls.clone())
+            }
+            Self::Folder(folder) => {
+                let url = format!("file://{}", folder.display());
+                open_with(&url, Path::new("/"), runtime, &settings)
+            }
+        };
+        (store.unwrap(), calls)
+    }
 }
 
 #[tokio::test]
-async fn the_operations_of_an_engine_end_before_its_store_refuses_calls() {
-    for is_in_time in [true, false] {
+async fn the_operations_of_an_engine_end_before_its_providers_and_its_store() {
+    for (is_in_time, is_folder) in [(true, true), (true, false), (false, true), (false, false)] {
         let handle = tokio::runtime::Handle::current();
         let runtime = Runtime {
             clock: VirtualClock::start(),
             spawner: Spawner::single_threaded(handle.clone()),
             ..Runtime::system(handle)
         };
-        let objects = Arc::new(Objects(MemoryStore::new(runtime.clone())));
+        let folder = tempfile::tempdir().unwrap();
+        let place = match is_folder {
+            true => Place::Folder(folder.path()),
+            false => Place::Host(Arc::new(Objects(MemoryStore::new(runtime.clone())))),
+        };
         let slow = Arc::new(Slow::default());
-        let (first, calls) = engine(&objects, &slow, &runtime);
+        let (store, calls) = place.open(&runtime);
+        let first = engine(store, &slow, &runtime);
         let stack = first.create_stack(STACK, StackSettings::default()).await.unwrap();
         let operation = stack.start(
             OperationKind::Update,
@@ -169,11 +196,16 @@ async fn the_operations_of_an_engine_end_before_its_store_refuses_calls() {
                 slow.proceed.notify_one();
             }
         };
-        futures::join!(calls.close(&first), ends);
-        operation.wait().await;
+        let closing = async {
+            first.close().await;
+            calls.close().await;
+        };
+        futures::join!(closing, ends);
+        let result = operation.wait().await;
+        assert_eq!(result.outcome, OperationOutcome::Canceled);
         assert_eq!(slow.created.load(Ordering::SeqCst), 1, "no other step has begun");
 
-        let next = engine(&objects, &slow, &runtime).0;
+        let next = engine(place.open(&runtime).0, &slow, &runtime);
         let stack = next.select_stack(STACK, StackSettings::default()).await.unwrap();
         let snapshot = stack.snapshot().await.unwrap();
         let created = snapshot.resources.iter().filter(|it| it.urn.name() == "one");

@@ -1,12 +1,6 @@
 //! Stores that a host supplies through a binding: the calls of its methods, and what their answers mean.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -14,7 +8,6 @@ use serde::Deserialize;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    engine::Engine,
     error::{Error, ErrorKind, Result},
     runtime::{Clock, Runtime, Timestamp},
     store::{
@@ -126,8 +119,6 @@ pub fn condition_parts(condition: &Condition) -> (&'static str, Option<&str>) {
 #[derive(Clone)]
 pub struct HostCalls {
     calls: TaskTracker,
-    /// Whether the host was called.
-    are_used: Arc<AtomicBool>,
     clock: Arc<dyn Clock>,
 }
 
@@ -135,21 +126,12 @@ impl HostCalls {
     pub(super) fn new(runtime: &Runtime) -> Self {
         Self {
             calls: TaskTracker::new(),
-            are_used: Arc::default(),
             clock: Arc::clone(&runtime.clock),
         }
     }
 
-    /// Ends the calls: cancels the operations of the engine and waits for their ends, which need the store, within a limit; then
-    /// waits for calls that run, and refuses later ones.
-    pub async fn close(&self, engine: &Engine) {
-        if self.are_used.load(Ordering::SeqCst) {
-            engine.end_operations().await;
-        }
-        self.refuse().await;
-    }
-
-    async fn refuse(&self) {
+    /// Waits for calls that run, and refuses later ones. The ends of operations need the store: the engine is closed before.
+    pub async fn close(&self) {
         self.calls.close();
         self.calls.wait().await;
     }
@@ -164,7 +146,6 @@ impl HostCalls {
         if self.calls.is_closed() {
             return Err(Error::new(ErrorKind::Cancelled, "the engine was closed"));
         }
-        self.are_used.store(true, Ordering::SeqCst);
         tokio::select! {
             biased;
             answered = call => answered.map_err(|error| match error.kind() {
@@ -517,7 +498,7 @@ mod tests {
     async fn no_method_is_called_after_the_end() {
         let (objects, host) = answering(Ok(ObjectAnswer::default()), false);
         objects.get("a").await.unwrap();
-        objects.calls.refuse().await;
+        objects.calls.close().await;
         let error = objects.get("a").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Cancelled);
         assert!(error.message().contains("the engine was closed"), "{error}");
@@ -550,7 +531,7 @@ mod tests {
         );
         let running = calls.run(slow.call(ObjectCall::Get { key: "a".to_owned() }));
         let ended = async {
-            let close = calls.refuse();
+            let close = calls.close();
             tokio::pin!(close);
             assert!(futures::poll!(&mut close).is_pending());
             slow.0.notify_one();

@@ -28,8 +28,8 @@ pub use builder::EngineBuilder;
 pub use settings::StackSettings;
 pub use stack::Stack;
 
-/// How long steps that run have to complete when an engine is closed that no longer can write afterwards, and operations whose steps
-/// were abandoned then; how often their locks are looked at.
+/// How long steps that run have to complete when an engine is closed, and operations whose steps were abandoned then; how often is
+/// looked whether they have ended.
 const STEPS_LIMIT: Duration = Duration::from_secs(30);
 const ABANDONED_LIMIT: Duration = Duration::from_secs(5);
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
@@ -371,7 +371,9 @@ impl Engine {
         summarize_stacks(store, host, runtime, project, resource_counts).await
     }
 
-    /// Ends the idle plugin processes of the pool, and sends the spans that wait for their export. The engine can still be used.
+    /// Cancels the operations that run, and waits until they have ended: steps that run have 30 seconds to complete, then they are
+    /// abandoned. After that, ends the idle plugin processes of the pool, and sends the spans that wait for their export. The engine can
+    /// still be used.
     ///
     /// # Cancel safety
     /// A dropped future leaves the remaining processes to the next call, or to the end of the engine.
@@ -394,6 +396,7 @@ impl Engine {
     /// # }
     /// ```
     pub async fn close(&self) {
+        self.end_operations().await;
         let sending = async {
             if let Some(exporter) = &self.0.exporter {
                 exporter.flush(CLOSE_TIMEOUT).await;
@@ -402,21 +405,21 @@ impl Engine {
         tokio::join!(self.0.pool.close_all(), sending);
     }
 
-    /// Cancels the operations, and waits until no operation or edit of this process holds a lock in the store any more: steps that run
-    /// complete within a limit, then they are abandoned.
-    pub(crate) async fn end_operations(&self) {
-        let (clock, store) = (&self.0.runtime.clock, &self.0.store);
-        for limit in [STEPS_LIMIT, ABANDONED_LIMIT] {
-            self.0.controls.cancel();
+    /// Cancels the operations, also those that begin meanwhile, and waits until they have ended and no edit of this process holds a lease
+    /// in the store any more: steps that run complete within a limit, then they are abandoned.
+    async fn end_operations(&self) {
+        let (clock, store, controls) = (&self.0.runtime.clock, &self.0.store, &self.0.controls);
+        for (limit, abandons) in [(STEPS_LIMIT, false), (ABANDONED_LIMIT, true)] {
             let end = clock.elapsed() + limit;
-            while store.holds_locks() {
+            loop {
+                controls.cancel(abandons);
+                if !controls.are_running() && !store.holds_locks() {
+                    return;
+                }
                 if clock.elapsed() >= end {
                     break;
                 }
                 clock.wait(LOOK_INTERVAL).await;
-            }
-            if !store.holds_locks() {
-                return;
             }
         }
     }

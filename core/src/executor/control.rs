@@ -9,7 +9,10 @@ use std::{
 };
 
 use rustc_hash::FxHashMap;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{
+    sync::CancellationToken,
+    task::{TaskTracker, task_tracker::TaskTrackerToken},
+};
 
 use crate::{error::Error, token::TypeToken, urn::Urn};
 
@@ -127,13 +130,16 @@ struct Switches {
     failed: OnceLock<()>,
 }
 
-/// The switches of the runs of an engine.
+/// The switches of the runs of an engine, and the number of those that have not ended.
 #[derive(Default)]
-pub(crate) struct Controls(Mutex<Vec<Weak<Switches>>>);
+pub(crate) struct Controls {
+    runs: Mutex<Vec<Weak<Switches>>>,
+    running: TaskTracker,
+}
 
 impl Controls {
     fn runs(&self) -> MutexGuard<'_, Vec<Weak<Switches>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn add(&self, control: &Control) {
@@ -142,11 +148,26 @@ impl Controls {
         runs.push(Arc::downgrade(&control.0));
     }
 
-    /// Cancels all runs as the user does.
-    pub(crate) fn cancel(&self) {
+    /// Notes that a run begins. It has ended when the returned value is dropped.
+    pub(crate) fn begin(&self) -> TaskTrackerToken {
+        self.running.token()
+    }
+
+    /// Returns whether a run that has begun has not ended.
+    pub(crate) fn are_running(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// Cancels all runs as the user does, unless they are cancelled; with `abandons`, as a second time.
+    pub(crate) fn cancel(&self, abandons: bool) {
         let runs: Vec<_> = self.runs().iter().filter_map(Weak::upgrade).collect();
-        for run in runs {
-            Control(run).cancel();
+        for run in runs.into_iter().map(Control) {
+            if !run.is_cancelled() {
+                run.cancel();
+            }
+            if abandons && !run.is_terminated() {
+                run.cancel();
+            }
         }
     }
 }

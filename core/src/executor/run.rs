@@ -71,6 +71,11 @@ impl Executor {
         views::open(step, &self.recorder.views);
         tracing::debug!(target: "stackwright::step", op = step.op.name(), urn = step.urn.as_str(), "a step begins");
         let operation = self.recorder.begin(step).await?;
+        if self.control().is_terminated() {
+            self.withdraw(step, operation).await?;
+            self.reporter.report_given_up(step);
+            return Err(StepFailure::cancelled());
+        }
         // Not a match around the following code: its subject would be held across the wait. Boxed, so that the memory
         // of the call is free while very many steps wait for their beginning or their end to be durable.
         let mut applied = match scope.within(Box::pin(self.applier.apply(step))).await {
@@ -88,6 +93,13 @@ impl Executor {
         // step may begin before it is recorded.
         let _held = slot.filter(|_| applied.partial_failure.is_some());
         self.succeed(step, operation, &mut applied).await
+    }
+
+    /// Records that a step whose beginning is recorded does not run: its provider was not called.
+    async fn withdraw(&self, step: &Step, operation: OperationId) -> Result<(), StepFailure> {
+        views::close(step, &self.reporter);
+        let record = JournalRecord::Failure { op: step.op };
+        self.recorder.record(operation, record).await
     }
 
     /// Records and reports that a step has failed.

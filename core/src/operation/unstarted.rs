@@ -94,6 +94,7 @@ impl Unstarted {
             simulation.add_operation(control.interrupt());
         }
         let counted = stack.engine.runtime.meter.operation(verb, preview);
+        let running = stack.engine.controls.begin();
         let spawner = stack.engine.runtime.spawner.clone();
         let of_work = spawner.clone();
         drop(spawner.spawn(async move {
@@ -115,6 +116,7 @@ impl Unstarted {
                 OperationOutcome::Canceled => |counts| &mut counts.canceled,
             });
             result.send_replace(Some(Arc::new(ended)));
+            drop(running);
         }));
     }
 

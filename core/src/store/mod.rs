@@ -75,8 +75,7 @@ use crate::{
 /// Distinguishes the contents of an object (a hash, an ETag, a counter).
 pub type Version = Arc<str>;
 
-/// How long an answer is awaited: of the server of a bucket, to a checkpoint of several hundred megabytes for instance, and of a store of
-/// the host.
+/// How long an answer is awaited: of a server, to a checkpoint of several hundred megabytes for instance, and of a store of the host.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How often an operation asks a store without leases whether its run was cancelled.

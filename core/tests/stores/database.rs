@@ -1,19 +1,26 @@
 //! What is special of PostgreSQL: the reference engine's table, other writers, and lost connections.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
+use async_trait::async_trait;
 use stackwright::{
     ErrorKind,
-    store::{Condition, Credentials},
+    runtime::{Clock, Runtime, SystemClock, Timestamp},
+    store::{Condition, Credentials, Store, open_with},
 };
 use stackwright_testkit::wait::Within as _;
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
+    sync::Notify,
 };
 
 use super::places::{self, open};
@@ -247,4 +254,170 @@ async fn a_server_that_cannot_be_reached_is_named_without_the_password() {
     );
     assert!(error.message().contains("refused"), "{error}");
     assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+}
+
+/// A server that accepts connections and never answers; the number of those is counted.
+async fn silent_server() -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let count = Arc::<AtomicUsize>::default();
+    let accepted = Arc::clone(&count);
+    tokio::spawn(async move {
+        let mut open = Vec::new();
+        loop {
+            open.push(listener.accept().await.unwrap());
+            accepted.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    (address, count)
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_fails_all_who_wait_after_one_connect_timeout() {
+    for mode in ["disable", "require"] {
+        let (address, accepted) = silent_server().await;
+        let url = format!("postgres://me:hunter2@{address}/state?sslmode={mode}&connect_timeout=1");
+        let store = open(&url, &Credentials::None);
+        let reads = futures::future::join_all(["a", "b", "c"].map(|key| store.get(key)));
+        for read in reads.within("the ends of the reads").await {
+            let error = read.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unavailable);
+            assert!(error.message().contains(&format!("{address}/state")), "{error}");
+            assert!(error.message().contains("within 1 s"), "{error}");
+            assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+        }
+        assert_eq!(accepted.load(Ordering::SeqCst), 1, "{mode}");
+    }
+}
+
+/// The time from which on a wait is that for an answer to a statement, and not that of a pause.
+const STATEMENT_WAIT: Duration = Duration::from_secs(60);
+
+/// The time from which on a wait is that for a connection.
+const CONNECT_WAIT: Duration = Duration::from_secs(1);
+
+/// What a proxy before a server does, and the clock of the store that uses it.
+#[derive(Default)]
+struct Silence {
+    /// The next answer is not forwarded, nor is anything after it on its connection.
+    begins: AtomicBool,
+    /// Nothing is forwarded of connections that are opened from now on.
+    is_complete: AtomicBool,
+    /// An answer was withheld.
+    withheld: Notify,
+    /// The client has closed the silent connection.
+    closed: Notify,
+}
+
+/// A clock on which the waits for an answer end once it was withheld.
+struct SilenceClock(Arc<Silence>);
+
+#[async_trait]
+impl Clock for SilenceClock {
+    fn now(&self) -> Timestamp {
+        SystemClock.now()
+    }
+
+    fn elapsed(&self) -> Duration {
+        SystemClock.elapsed()
+    }
+
+    async fn wait(&self, duration: Duration) {
+        if duration >= STATEMENT_WAIT {
+            self.0.withheld.notified().await;
+        } else if duration >= CONNECT_WAIT && self.0.is_complete.load(Ordering::SeqCst) {
+            tokio::task::yield_now().await;
+        } else {
+            SystemClock.wait(duration).await;
+        }
+    }
+}
+
+/// Forwards to a server as long as that is not to be silent.
+async fn silencing_proxy(target: &str, silence: &Arc<Silence>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (target, silence) = (target.to_owned(), Arc::clone(silence));
+    tokio::spawn(async move {
+        let mut ignored = Vec::new();
+        loop {
+            let (near, _) = listener.accept().await.unwrap();
+            if silence.is_complete.load(Ordering::SeqCst) {
+                ignored.push(near);
+                continue;
+            }
+            let far = TcpStream::connect(&target).await.unwrap();
+            let silence = Arc::clone(&silence);
+            tokio::spawn(async move {
+                let (mut requests, mut client) = near.into_split();
+                let (mut answers, mut server) = far.into_split();
+                let forward = tokio::spawn(async move { tokio::io::copy(&mut requests, &mut server).await });
+                let mut buffer = vec![0; 65536];
+                loop {
+                    let length = answers.read(&mut buffer).await.unwrap_or(0);
+                    if length == 0 {
+                        break;
+                    }
+                    if silence.begins.swap(false, Ordering::SeqCst) {
+                        silence.withheld.notify_one();
+                        drop(forward.await);
+                        silence.closed.notify_one();
+                        break;
+                    }
+                    if client.write_all(&buffer[..length]).await.is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn a_write_without_an_answer_is_read_back_and_its_connection_is_closed() {
+    let Some(postgres) = places::postgres().await else {
+        return;
+    };
+    let silence = Arc::<Silence>::default();
+    let proxy = silencing_proxy(postgres.address(), &silence).await;
+    let url = postgres.url("silent").replace(postgres.address(), &proxy);
+    let runtime = Runtime {
+        clock: Arc::new(SilenceClock(Arc::clone(&silence))),
+        ..places::runtime()
+    };
+    let store: Arc<dyn Store> = open_with(&url, Path::new("/"), &runtime, &Credentials::None.into()).unwrap();
+    let version = store.put("a", "1".into(), Condition::Absent).await.unwrap();
+
+    // The server answers on another connection.
+    silence.begins.store(true, Ordering::SeqCst);
+    let write = store.put("a", "2".into(), Condition::Match(version));
+    let version = write.within("a write").await.unwrap();
+    silence
+        .closed
+        .notified()
+        .within("the end of the silent connection")
+        .await;
+    let object = store.get("a").within("a read").await.unwrap().unwrap();
+    assert_eq!((&object.bytes[..], &object.version), (&b"2"[..], &version));
+
+    // It answers nothing any more: the write fails, and was done.
+    silence.is_complete.store(true, Ordering::SeqCst);
+    silence.begins.store(true, Ordering::SeqCst);
+    let error = store
+        .put("a", "3".into(), Condition::Match(version))
+        .within("a write")
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.message().contains(&proxy), "{error}");
+    silence.is_complete.store(false, Ordering::SeqCst);
+    let object = store.get("a").within("a read").await.unwrap().unwrap();
+    assert_eq!(object.bytes, "3");
+
+    // A read fails after one wait for its answer.
+    silence.begins.store(true, Ordering::SeqCst);
+    let error = store.get("a").within("a read").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.message().contains("no answer within 120 s"), "{error}");
 }

@@ -109,6 +109,12 @@ impl LeaseRecords for LeaseTable {
         for _ in 0..MAX_ATTEMPTS {
             match self.0.change(&text, &parameters.values, &action).await? {
                 Change::Unknown => is_repeated = true,
+                Change::Unanswered => {
+                    return match self.read(name).await? {
+                        Some(object) if *object.version == *record => Ok(object.version),
+                        _ => Err(self.0.unanswered(&action)),
+                    };
+                }
                 Change::Rows(0) => {
                     // A record is never written twice: it has the mark of its holder and a number.
                     let present = if is_repeated { self.read(name).await? } else { None };

@@ -1,6 +1,7 @@
 //! PostgreSQL: the objects in the reference engine's table. What that table has no column for lies in tables beside it.
 
 mod address;
+mod connection;
 mod encoding;
 mod fence;
 mod server;
@@ -97,7 +98,8 @@ impl PostgresStore {
     /// Writes an object; the replaced one becomes `kept`. The condition, the lease and both writes are one statement, which
     /// affects no row when the condition does not hold or the lease was taken over.
     ///
-    /// After a lost connection it is not known whether the write was done; then the object shows it.
+    /// After a lost connection, or without an answer, it is not known whether the write was done; then the object shows it. A write without
+    /// an answer may still be done later.
     async fn write(
         &self,
         key: &str,
@@ -135,6 +137,12 @@ impl PostgresStore {
                 }
                 Change::Rows(_) => return Ok(written),
                 Change::Unknown => {}
+                Change::Unanswered => {
+                    return match self.version(key).await? {
+                        Some(version) if version == written => Ok(written),
+                        _ => Err(self.server.unanswered(&action)),
+                    };
+                }
             }
             is_repeated = true;
             match (self.version(key).await?, condition) {

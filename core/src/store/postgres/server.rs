@@ -17,11 +17,17 @@ use tokio_postgres::{
     types::{FromSql, ToSql, Type},
 };
 
-use super::address::Address;
+use super::{
+    address::Address,
+    connection::{Attempt, Connection},
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     runtime::Runtime,
-    store::credentials::{Credential, Credentials},
+    store::{
+        REQUEST_TIMEOUT,
+        credentials::{Credential, Credentials},
+    },
 };
 
 /// How often a statement is sent at most, over another connection each time.
@@ -34,13 +40,7 @@ const CONNECT_PAUSES: [Duration; 3] = [
     Duration::from_secs(2),
 ];
 
-/// The limit of an attempt to connect.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The limit of a statement, with a checkpoint of several hundred megabytes for instance.
-const STATEMENT_TIMEOUT: Duration = Duration::from_secs(120);
-
-/// The time without an answer after which a connection counts as lost.
+/// The time after which a connection counts as lost whose peer has not acknowledged what it was sent.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The number of the lock under which tables are created.
@@ -56,6 +56,18 @@ pub(super) enum Change {
     Rows(u64),
     /// The connection was lost meanwhile.
     Unknown,
+    /// The server has not answered within the limit. It may still do the statement, which is not repeated.
+    Unanswered,
+}
+
+/// The connection of a store.
+#[derive(Default)]
+struct Current {
+    connection: Option<Arc<Connection>>,
+    /// Whether the server has answered the last attempt to connect. Otherwise silence fails the next one at once.
+    has_answered: bool,
+    /// The end of the last attempt to connect that the server has not answered, and the limit of the attempt.
+    unanswered: Option<(Duration, Duration)>,
 }
 
 /// A database and the connection to it.
@@ -67,7 +79,7 @@ pub(super) struct Server {
     leases: String,
     credentials: Credentials,
     runtime: Runtime,
-    connection: Mutex<Option<Arc<Client>>>,
+    current: Mutex<Current>,
     /// Whether all tables are there.
     has_tables: AtomicBool,
 }
@@ -81,7 +93,7 @@ impl Server {
             address,
             credentials,
             runtime,
-            connection: Mutex::default(),
+            current: Mutex::default(),
             has_tables: AtomicBool::new(false),
         }
     }
@@ -132,7 +144,11 @@ impl Server {
                 Some(Ok(rows)) => return Ok(rows),
                 Some(Err(error)) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => return Ok(Vec::new()),
                 Some(Err(error)) if !is_loss(&error) => return Err(self.failed(&error, action)),
-                lost => self.forget(&client, lost.is_none()).await,
+                Some(Err(_)) => self.forget(&client).await,
+                None => {
+                    self.discard(&client).await;
+                    return Err(self.unanswered(action));
+                }
             }
         }
         Err(self.lost(action))
@@ -149,9 +165,13 @@ impl Server {
         match self.bounded(client.execute_typed(text, parameters)).await {
             Some(Ok(rows)) => Ok(Change::Rows(rows)),
             Some(Err(error)) if !is_loss(&error) => Err(self.failed(&error, action)),
-            lost => {
-                self.forget(&client, lost.is_none()).await;
+            Some(Err(_)) => {
+                self.forget(&client).await;
                 Ok(Change::Unknown)
+            }
+            None => {
+                self.discard(&client).await;
+                Ok(Change::Unanswered)
             }
         }
     }
@@ -159,8 +179,10 @@ impl Server {
     /// Runs a statement that writes and may be repeated.
     pub(super) async fn repeat(&self, text: &str, parameters: &[Parameter<'_>], action: &str) -> Result<u64> {
         for _ in 0..MAX_ATTEMPTS {
-            if let Change::Rows(rows) = self.change(text, parameters, action).await? {
-                return Ok(rows);
+            match self.change(text, parameters, action).await? {
+                Change::Rows(rows) => return Ok(rows),
+                Change::Unknown => {}
+                Change::Unanswered => return Err(self.unanswered(action)),
             }
         }
         Err(self.lost(action))
@@ -177,19 +199,43 @@ impl Server {
         )
     }
 
+    /// The error of a statement that the server has not answered.
+    pub(super) fn unanswered(&self, action: &str) -> Error {
+        self.silent(action, REQUEST_TIMEOUT, "no answer")
+    }
+
+    fn silent(&self, action: &str, limit: Duration, missing: &str) -> Error {
+        let limit = limit.as_secs();
+        let text = format!("cannot {action} in {}: {missing} within {limit} s", self.url());
+        Error::new(ErrorKind::Unavailable, text)
+    }
+
+    fn silent_login(&self, action: &str, limit: Duration) -> Error {
+        self.silent(action, limit, "the server has not completed the login")
+            .with_hint(
+                "check that the server runs and that host and port are its own; connect_timeout in the URL of the store is the limit",
+            )
+    }
+
     /// Returns the connection, opened if there is none.
-    async fn client(&self, action: &str) -> Result<Arc<Client>> {
-        let mut connection = self.connection.lock().await;
-        if let Some(client) = connection.as_ref().filter(|client| !client.is_closed()) {
+    async fn client(&self, action: &str) -> Result<Arc<Connection>> {
+        let begin = self.runtime.clock.elapsed();
+        let mut current = self.current.lock().await;
+        if let Some(client) = current.connection.as_ref().filter(|client| !client.is_closed()) {
             return Ok(Arc::clone(client));
         }
-        let client = self.connect(action).await?;
-        *connection = Some(Arc::clone(&client));
+        current.connection = None;
+        // Those who have waited for an attempt share its end.
+        if let Some((_, limit)) = current.unanswered.filter(|(end, _)| *end > begin) {
+            return Err(self.silent_login(action, limit));
+        }
+        let client = self.connect(action, &mut current).await?;
+        current.connection = Some(Arc::clone(&client));
         Ok(client)
     }
 
     /// Returns the connection after the tables were created that are missing.
-    async fn writing_client(&self, action: &str) -> Result<Arc<Client>> {
+    async fn writing_client(&self, action: &str) -> Result<Arc<Connection>> {
         for _ in 0..MAX_ATTEMPTS {
             let client = self.client(action).await?;
             if self.has_tables.load(Ordering::SeqCst) {
@@ -201,28 +247,34 @@ impl Server {
                     return Ok(client);
                 }
                 Some(Err(error)) if !is_loss(&error) => return Err(self.failed(&error, "create the tables")),
-                lost => self.forget(&client, lost.is_none()).await,
+                Some(Err(_)) => self.forget(&client).await,
+                None => {
+                    self.discard(&client).await;
+                    return Err(self.unanswered("create the tables"));
+                }
             }
         }
         Err(self.lost(action))
     }
 
     /// Gives up a connection: the next statement opens another one.
-    async fn forget(&self, lost: &Arc<Client>, is_silent: bool) {
-        tracing::warn!(
-            url = self.url(),
-            is_silent,
-            "the connection to the database was lost"
-        );
-        let mut connection = self.connection.lock().await;
-        connection.take_if(|client| Arc::ptr_eq(client, lost));
+    async fn forget(&self, lost: &Arc<Connection>) {
+        tracing::warn!(url = self.url(), "the connection to the database was lost");
+        let mut current = self.current.lock().await;
+        current
+            .connection
+            .take_if(|connection| Arc::ptr_eq(connection, lost));
     }
 
-    async fn connect(&self, action: &str) -> Result<Arc<Client>> {
+    /// Gives up a connection whose server does not answer, and closes it.
+    async fn discard(&self, silent: &Arc<Connection>) {
+        silent.discard();
+        self.forget(silent).await;
+    }
+
+    /// Opens a connection: again after a failure that may pass, and after silence when the server has answered before.
+    async fn connect(&self, action: &str, current: &mut Current) -> Result<Arc<Connection>> {
         let mut config = self.address.config.clone();
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT_TIMEOUT);
-        }
         config.tcp_user_timeout(SILENCE_TIMEOUT);
         config.keepalives_idle(SILENCE_TIMEOUT);
         if let Some(password) = self.password().await? {
@@ -230,28 +282,29 @@ impl Server {
         }
         let mut pauses = CONNECT_PAUSES.iter();
         loop {
-            let (config, tls) = (config.clone(), self.address.tls.clone());
-            // The sockets belong to the host's runtime, and the caller may be on another thread.
-            let connecting = self
-                .runtime
-                .spawner
-                .spawn(async move { config.connect(tls).await });
-            let failure = match self.bounded(connecting).await.transpose()? {
-                Some(Ok((client, connection))) => {
-                    drop(self.runtime.spawner.spawn(async move {
-                        if let Err(error) = connection.await {
-                            tracing::debug!(error = reason(&error), "a connection to a database has ended");
-                        }
-                    }));
-                    return Ok(Arc::new(client));
+            let attempt = Connection::open(config.clone(), self.address.tls.clone(), &self.runtime).await?;
+            let failure = match attempt {
+                Attempt::Connected(connection) => {
+                    current.has_answered = true;
+                    return Ok(connection);
                 }
-                Some(Err(error)) if !is_loss(&error) => return Err(self.failed(&error, action)),
-                Some(Err(error)) => self.failed(&error, action),
-                None => self.lost(action),
+                Attempt::Failed(error) if !is_loss(&error) => return Err(self.failed(&error, action)),
+                Attempt::Failed(error) => self.failed(&error, action),
+                Attempt::Silent(limit) => {
+                    current.unanswered = Some((self.runtime.clock.elapsed(), limit));
+                    let failure = self.silent_login(action, limit);
+                    if !current.has_answered {
+                        return Err(failure);
+                    }
+                    failure
+                }
             };
             match pauses.next() {
                 Some(pause) => self.runtime.clock.wait(*pause).await,
-                None => return Err(failure),
+                None => {
+                    current.has_answered = false;
+                    return Err(failure);
+                }
             }
         }
     }
@@ -302,12 +355,12 @@ impl Server {
         client.batch_execute(&text).await
     }
 
-    /// Waits for the server no longer than [`STATEMENT_TIMEOUT`].
+    /// Waits for the server no longer than [`REQUEST_TIMEOUT`].
     async fn bounded<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
             output = work => Some(output),
-            () = self.runtime.clock.wait(STATEMENT_TIMEOUT) => None,
+            () = self.runtime.clock.wait(REQUEST_TIMEOUT) => None,
         }
     }
 
