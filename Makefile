@@ -329,6 +329,8 @@ rust-reference:
 node-reference: node_modules/.package-lock.json
 	rm -rf build/reference/node
 	npx --no-install typedoc --options docs/typedoc.json --logLevel Error
+	# typedoc writes the link of docs/typedoc.json into all pages as it is, also into those a folder below.
+	find build/reference/node -mindepth 2 -name '*.html' -exec sed -i 's|href="../../index.html"|href="../../../index.html"|' {} +
 
 docs: $(DOCS)/.complete rust-reference node-reference
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict

@@ -114,7 +114,7 @@ export declare class Engine {
   cancelRun(run: string, forget: boolean, requests?: number | undefined | null): Promise<void>
   /** Begins to answer a request about the installed plugins, which is JSON; `subject` names the call in errors. */
   plugins(request: string, subject: string): PluginAnswer
-  /** Ends the idle plugin processes, and the calls of a store of the host. */
+  /** Ends the operations, the idle plugin processes, and the calls of a store of the host. */
   close(): Promise<void>
 }
 

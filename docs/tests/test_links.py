@@ -202,3 +202,11 @@ def test_each_kind_of_error_has_a_page() -> None:
     for kind in kinds:
         assert f"[`{kind}`]({kind}.md)" in table
         assert f"The kind `{kind}` of" in (ROOT / "docs" / "errors" / f"{kind}.md").read_text(encoding="utf-8")
+
+
+def test_the_links_of_the_reference_of_node_lead_to_pages() -> None:
+    folder = SITE / "reference" / "node"
+    found = {(page, link) for page in folder.rglob("*.html") for link in Page(page).links}
+    relative = [(page, urlsplit(link).path) for page, link in found if not urlsplit(link).scheme]
+    missing = {path for page, path in relative if path and not (page.parent / unquote(path)).exists()}
+    assert len(relative) > 1000 and not missing, missing
