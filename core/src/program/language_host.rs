@@ -150,6 +150,8 @@ impl Program for LanguageHostProgram {
             () = context.ended() => return Ok(()),
             started = starting => started?,
         };
+        // The error of the program reports its end.
+        process.expect_exit();
         let ended = |exit: String| {
             let text = format!("{} ended while it ran the program: {exit}", calls.label);
             Error::new(ErrorKind::Plugin, text)

@@ -135,7 +135,7 @@ impl<'a> Sides<'a> {
         }
     }
 
-    /// Returns the path of the outermost secret on the way along a path, which encloses what the path names: the names in a secret
+    /// Returns the path of the outermost secret on the way of a path, which encloses what the path names: the names in a secret
     /// are secret, too. `None` when there is none, on either side.
     fn enclosing_secret(self, path: &PropertyPath) -> Option<PropertyPath> {
         let states = self.old.into_iter().chain(self.new);
@@ -147,22 +147,22 @@ impl<'a> Sides<'a> {
 
 fn first<'a>(path: &PropertyPath, maps: [&'a PropertyMap; 2]) -> Option<&'a PropertyValue> {
     maps.into_iter().find_map(|map| {
-        let value = values_along(path, map).last()?;
+        let value = values_on(path, map).last()?;
         (value.0 == path.elements().len() && !value.1.is_null()).then_some(value.1)
     })
 }
 
 /// Returns the number of elements after which a path is at a secret that encloses the rest of it.
 fn depth_of_secret(path: &PropertyPath, map: &PropertyMap) -> Option<usize> {
-    let enclosing = values_along(path, map).filter(|(depth, _)| *depth < path.elements().len());
+    let enclosing = values_on(path, map).filter(|(depth, _)| *depth < path.elements().len());
     enclosing
         .filter(|(_, value)| value.is_secret())
         .map(|(depth, _)| depth)
         .next()
 }
 
-/// Returns the values along a path, through secrets, each with the number of elements that lead to it. It ends where there is none.
-fn values_along<'a>(
+/// Returns the values on the way of a path, through secrets, each with the number of elements that lead to it. It ends where there is none.
+fn values_on<'a>(
     path: &PropertyPath,
     map: &'a PropertyMap,
 ) -> impl Iterator<Item = (usize, &'a PropertyValue)> {

@@ -71,7 +71,7 @@ impl Connection {
         Ok(Attempt::Connected(Arc::new(Self { client, discarded })))
     }
 
-    /// Closes the socket, whatever the server has not answered yet: statements that wait fail as after a lost connection.
+    /// Closes the socket at once: statements that wait for an answer fail as after a lost connection.
     pub(super) fn discard(&self) {
         self.discarded.cancel();
     }
