@@ -110,6 +110,8 @@ export declare class Engine {
   stacks(project: string | undefined | null, resourceCounts: boolean): Promise<string>
   /** Returns what the engine has counted, as JSON. */
   metrics(): string
+  /** Returns the URL of the store, without credentials. */
+  storeUrl(): string
   /** Requests the end of the operations of a run, with `requests` at most so often; with `forget`, removes the mark of that. */
   cancelRun(run: string, forget: boolean, requests?: number | undefined | null): Promise<void>
   /** Begins to answer a request about the installed plugins, which is JSON; `subject` names the call in errors. */

@@ -188,7 +188,6 @@ interface Simulated {
 export class Engine {
     readonly #bridge: Bridge;
     readonly #native: Native.Engine;
-    readonly #place: string;
     #closed = false;
 
     /**
@@ -276,11 +275,10 @@ export class Engine {
                           }),
                 }),
         );
-        this.#place = placeOf(String(document.store));
     }
 
     static {
-        inspectAs(this, (engine) => `on ${engine.#place}${engine.#closed ? ", closed" : ""}`);
+        inspectAs(this, (engine) => `on ${engine.#native.storeUrl()}${engine.#closed ? ", closed" : ""}`);
     }
 
     /**
@@ -524,12 +522,6 @@ export class Engine {
             throw new InvalidInputError("the engine is closed");
         }
     }
-}
-
-/** Returns the URL of a store without a user, a password and parameters. */
-function placeOf(store: string): string {
-    const isFile = store.startsWith("file:");
-    return isFile ? store : store.replace(/^([^:/]+:\/\/).*@/s, "$1").replace(/\?.*$/s, "");
 }
 
 /** Refuses what cannot be a provider, a class in place of an instance above all. */

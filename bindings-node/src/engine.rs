@@ -238,6 +238,12 @@ impl Engine {
         binding::metrics_document(&self.engine.metrics()).to_string()
     }
 
+    /// Returns the URL of the store, without credentials.
+    #[napi(catch_unwind)]
+    pub fn store_url(&self) -> String {
+        self.engine.store_url()
+    }
+
     /// Requests the end of the operations of a run, with `requests` at most so often; with `forget`, removes the mark of that.
     #[napi]
     pub async fn cancel_run(&self, run: String, forget: bool, requests: Option<u32>) -> Result<()> {

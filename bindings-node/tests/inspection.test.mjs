@@ -72,7 +72,8 @@ test("what a host holds is shown by its names", async (t) => {
 
 test("the text of an engine has no password of its store", async (t) => {
     for (const [store, text] of [
-        [`postgres://me:${SECRET}@db.example:6432/state?table=team`, "<Engine on postgres://db.example:6432/state>"],
+        [`postgres://me:${SECRET}@db.example:6432/state?table=team`, "<Engine on postgres://db.example:6432/state?table=team>"],
+        [`postgres://me:a/${SECRET}@db.example/state?sslmode=disable`, "<Engine on postgres://db.example/state>"],
         [`postgres://db.example/state?user=me&password=${SECRET}`, "<Engine on postgres://db.example/state>"],
         [`file://${folder(t)}`, undefined],
     ]) {
