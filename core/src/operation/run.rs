@@ -355,7 +355,11 @@ impl OperationRun {
         let refused = matches!(&result, Err(error) if self.is_refusal(error));
         // A refused operation without a step has no history.
         if refused && !replay.is_dirty() || self.stack.is_supplied {
-            return result.and(written).and(committed);
+            let ended = match committed {
+                Ok(()) => session.discard().await,
+                failed => failed,
+            };
+            return result.and(written).and(ended);
         }
         let summary = state.summary.as_ref();
         let changes = summary.map(|summary| summary.resource_changes.clone());
@@ -371,7 +375,12 @@ impl OperationRun {
                 environment: environment_of(self),
             })
             .await;
-        result.and(written).and(committed).and(history)
+        // Without its record, an operation keeps its journal, for the next session to record it.
+        let ended = match committed.and(history) {
+            Ok(()) => session.discard().await,
+            failed => failed,
+        };
+        result.and(written).and(ended)
     }
 
     /// Loads the state under the lock, and begins the session. With `creates`, a missing stack is created.
@@ -462,7 +471,7 @@ impl OperationRun {
         }
     }
 
-    /// Makes the replay the new checkpoint. A run that changed nothing writes nothing.
+    /// Makes the replay the new checkpoint, beside which the journal stays. A run that changed nothing writes nothing.
     async fn commit(
         &self,
         session: &StackSession,
@@ -477,7 +486,7 @@ impl OperationRun {
             }
             state.snapshot = Arc::new(replay.base().clone());
             state.knows_state = true;
-            return session.discard().await;
+            return Ok(());
         }
         let mut snapshot = replay.to_valid_snapshot()?;
         let committed = session.commit(&mut snapshot).await;

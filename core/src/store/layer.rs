@@ -41,6 +41,10 @@ pub(super) trait Layer: Send + Sync + 'static {
 
     async fn copy(&self, from: &str, to: &str) -> Result<()>;
 
+    async fn sweep_journal(&self, key: &str) -> Result<()> {
+        self.inner().sweep_journal(key).await
+    }
+
     fn shortens_journals(&self) -> bool {
         self.inner().shortens_journals()
     }
@@ -135,6 +139,10 @@ impl<L: Layer> Store for Layered<L> {
 
     fn cancellation_interval(&self) -> Duration {
         self.0.inner().cancellation_interval()
+    }
+
+    async fn sweep_journal(&self, key: &str) -> Result<()> {
+        self.0.sweep_journal(key).await
     }
 
     async fn tidy(&self, prefix: &str) {

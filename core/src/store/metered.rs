@@ -138,6 +138,10 @@ impl Store for MeteredStore {
         self.inner.cancellation_interval()
     }
 
+    async fn sweep_journal(&self, key: &str) -> Result<()> {
+        self.inner.sweep_journal(key).await
+    }
+
     async fn tidy(&self, prefix: &str) {
         self.inner.tidy(prefix).await;
     }

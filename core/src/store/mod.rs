@@ -287,6 +287,12 @@ pub trait Store: Send + Sync + 'static {
         CANCELLATION_INTERVAL
     }
 
+    /// Removes what ended journals under `key` have left, where the store keeps any of it; there is no journal. A store whose locks can be
+    /// taken over does so only where each removal checks that the lock is still held. Does nothing by default.
+    async fn sweep_journal(&self, _key: &str) -> Result<()> {
+        Ok(())
+    }
+
     /// Removes empty folders below `prefix`, `a/b/` for instance. Folders that cannot be removed stay. Does nothing by
     /// default.
     async fn tidy(&self, _prefix: &str) {}

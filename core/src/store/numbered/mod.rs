@@ -257,6 +257,14 @@ impl<S: Store> Layer for NumberedJournals<S> {
         }
     }
 
+    async fn sweep_journal(&self, key: &str) -> Result<()> {
+        // A journal that another process has begun since stays.
+        match self.head(key).await? {
+            None => self.remove_rest(key).await,
+            Some(_) => Ok(()),
+        }
+    }
+
     fn shortens_journals(&self) -> bool {
         true
     }

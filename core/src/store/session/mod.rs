@@ -178,15 +178,22 @@ impl StackSession {
     /// Makes `snapshot` the stack's state, and sets writer and time in its manifest. At every moment either the
     /// previous checkpoint with the journal, or the new checkpoint defines the state.
     ///
+    /// The journal, which announces the checkpoint, stays until [`Self::discard`]: when the process ends before the operation's history
+    /// record is written, the next session writes one.
+    ///
     /// # Errors
     /// [`ErrorKind::Conflict`] when the checkpoint is no longer the loaded one, or the journal belongs to another
-    /// writer. The journal stays then.
+    /// writer.
     pub(crate) async fn commit(&self, snapshot: &mut Snapshot) -> Result<()> {
         let checkpoint = checkpoint_of(&self.storage, snapshot).await?;
-        self.commit_checkpoint(checkpoint).await
+        let mut head = self.head.lock().await;
+        let checkpoint = checkpoint.into();
+        head.commit_beside(&self.storage, checkpoint, &self.journal).await
     }
 
     /// Makes an edited `snapshot` the stack's state. Its manifest has the writer and the time of the last operation, as before.
+    ///
+    /// An edit has no history record, so that its journal is removed.
     ///
     /// # Errors
     /// Those of [`Self::commit`].
@@ -208,7 +215,7 @@ impl StackSession {
         write_checkpoint(&stack, snapshot, SecretsShown::Encrypted).await
     }
 
-    /// Makes a written checkpoint the stack's state, as [`Self::commit`] does.
+    /// Makes a written checkpoint the stack's state, as [`Self::commit_edit`] does.
     ///
     /// # Errors
     /// Those of [`Self::commit`].
@@ -235,7 +242,7 @@ impl StackSession {
         Ok(*head.base() == self.former)
     }
 
-    /// Removes the journal of an operation without changes.
+    /// Removes the journal of an operation that has changed nothing, or whose changes are committed.
     ///
     /// # Errors
     /// Those of the store.

@@ -69,10 +69,23 @@ impl Head {
         checkpoint: Bytes,
         journal: &StoreJournal,
     ) -> Result<()> {
+        self.commit_beside(storage, checkpoint, journal).await?;
+        journal.discard().await
+    }
+
+    /// Commits as [`Self::commit`] does, but the journal, which announces the checkpoint, stays for the caller to remove.
+    ///
+    /// # Errors
+    /// Those of [`Self::commit`].
+    pub(in crate::store) async fn commit_beside(
+        &mut self,
+        storage: &StackStorage,
+        checkpoint: Bytes,
+        journal: &StoreJournal,
+    ) -> Result<()> {
         let hash = content_hash(&checkpoint);
         journal.announce_checkpoint(&hash).await?;
-        self.replace(storage, checkpoint, hash).await?;
-        journal.discard().await
+        self.replace(storage, checkpoint, hash).await
     }
 
     /// Replaces the checkpoint by one with that hash, under the same key and with the same compression. A copy of the one

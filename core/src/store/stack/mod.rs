@@ -292,6 +292,14 @@ impl StackStorage {
         Err(Error::new(ErrorKind::Conflict, text).with_hint("read it again when fewer operations run"))
     }
 
+    /// Returns the keys of the stack's history. Those of other files in its folder are none.
+    async fn own_history(&self) -> Result<Vec<String>> {
+        let stem = self.name.history_stem();
+        let listed = self.store.list(&self.name.history()).await?;
+        let keys = listed.into_iter().map(|object| object.key);
+        Ok(keys.filter(|key| key.starts_with(&stem)).collect())
+    }
+
     async fn journal(&self) -> Result<Option<Object>> {
         self.store.get(&self.name.journal()).await
     }

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     error::{Error, ErrorKind, Result},
     store::{
-        Condition, Object, StackName, StoredStack, changed,
+        Condition, Object, StackName, StoredStack,
         layout::{BACKUP_ENDING, CHECKPOINT_ENDINGS},
     },
 };
@@ -77,18 +77,16 @@ async fn remove_locked(storage: &StackStorage, force: bool) -> Result<()> {
     Ok(())
 }
 
-/// Removes the journal that was read with the checkpoint, and otherwise what ended journals have left.
+/// Removes the journal that was read with the checkpoint, and what ended journals have left. The journal of another process, which has
+/// taken over the lock, stays.
 ///
 /// # Errors
-/// [`ErrorKind::Conflict`] for the journal of another process, which has taken over the lock.
+/// [`ErrorKind::Conflict`] when the journal that was read has changed since.
 async fn remove_journal(storage: &StackStorage, read: Option<&Object>) -> Result<()> {
     if let Some(journal) = read {
-        return discard_journal(storage, journal).await;
+        discard_journal(storage, journal).await?;
     }
-    match storage.journal().await? {
-        Some(_) => Err(changed(&storage.name.journal())),
-        None => storage.store.delete(&storage.name.journal()).await,
-    }
+    storage.store.sweep_journal(&storage.name.journal()).await
 }
 
 /// Refuses the removal of a stack that has resources, or may have some: a journal cannot be read without the key of

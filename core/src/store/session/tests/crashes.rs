@@ -19,6 +19,7 @@ pub(super) async fn run(
     acknowledged.push(name);
     let (replay, written) = journal.close().await?;
     session.commit(&mut replay.to_snapshot()?).await?;
+    session.discard().await?;
     written
 }
 
@@ -43,6 +44,7 @@ pub(super) async fn run_refreshing(
     }
     let (replay, written) = journal.close().await?;
     session.commit(&mut replay.to_snapshot()?).await?;
+    session.discard().await?;
     written
 }
 

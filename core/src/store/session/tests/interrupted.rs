@@ -96,3 +96,53 @@ async fn a_history_that_cannot_be_written_does_not_refuse_the_next_operation() {
     let loaded = stack.load(&Base64Provider).await.unwrap();
     assert_eq!(names(&loaded.snapshot), ["a"]);
 }
+
+/// Creates a resource, commits it, and adds the record of the operation.
+async fn recorded(stack: &StackStorage) -> Result<()> {
+    let (session, journal) = operation(stack).await?;
+    let operation = journal.next_operation_id();
+    let new = StateRef {
+        id: journal.next_state_id(),
+        state: thing("a"),
+    };
+    journal.append(operation, created(new)).await?;
+    let (replay, written) = journal.close().await?;
+    written?;
+    session.commit(&mut replay.to_snapshot()?).await?;
+    let record = HistoryRecord {
+        kind: "update",
+        message: String::new(),
+        started: session.started(),
+        ended: session.started(),
+        succeeded: true,
+        changes: BTreeMap::new(),
+        config: Config::new(),
+        environment: BTreeMap::new(),
+    };
+    session.record_history(record).await?;
+    session.discard().await
+}
+
+#[tokio::test]
+async fn an_operation_that_ends_at_any_write_after_its_first_step_has_one_record() {
+    for fault in Fault::ALL {
+        let mut unrecorded = 0;
+        for at in 1..16 {
+            let store = memory();
+            let stack = storage(&store, "shop/dev");
+            stack.create().await.unwrap();
+            let (faulty, faulty_stack) = faulty_storage(&store, fault, at);
+            let ended = recorded(&faulty_stack).await;
+            let before = results(&stack).await.len();
+            drop(operation(&stack).await.unwrap());
+            let case = format!("{fault:?} at write {at}: {ended:?}");
+            assert_eq!(results(&stack).await.len(), 1, "{case}");
+            unrecorded += 1 - before;
+            if at >= faulty.writes() {
+                ended.unwrap();
+                break;
+            }
+        }
+        assert!(unrecorded >= 2, "{fault:?}: the checkpoint or its record was not written");
+    }
+}

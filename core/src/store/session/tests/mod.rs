@@ -158,6 +158,7 @@ async fn a_committed_state_is_loaded_again() {
         })
         .await
         .unwrap();
+    session.discard().await.unwrap();
     let loaded = stack.load(&Base64Provider).await.unwrap();
     assert_eq!(names(&loaded.snapshot), ["a"]);
     assert!(loaded.warnings.is_empty() && loaded.stored.journal.is_none());

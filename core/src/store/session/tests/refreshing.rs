@@ -153,6 +153,7 @@ async fn a_step_that_fails_after_a_refresh_is_not_pending_in_the_end() {
     let replay = journal.finish().await.unwrap();
     assert!(!replay.is_dirty() && session.has_refreshed());
     session.commit(&mut replay.to_snapshot().unwrap()).await.unwrap();
+    session.discard().await.unwrap();
     assert_eq!(seen_by_others(&store, CHECKPOINT).await, (owned(&[]), owned(&[])));
 }
 

@@ -220,6 +220,7 @@ async fn run_into(world: &World, stack: &StackStorage, former: &Connection) {
         .unwrap();
     let replay = journal.finish().await.unwrap();
     session.commit(&mut replay.to_snapshot().unwrap()).await.unwrap();
+    session.discard().await.unwrap();
     let loaded = stack.load(&Base64Provider).await.unwrap();
     assert_eq!(sorted(&loaded.snapshot), ["a", "b"]);
     assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);

@@ -15,7 +15,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     state::deployment::content_hash,
     store::{
-        Condition, StackName,
+        Condition, StackName, Version, changed,
         layout::{BACKUP_ENDING, CHECKPOINT_ENDINGS},
     },
 };
@@ -159,6 +159,29 @@ fn finishing(from: &str, to: &str) -> Result<String> {
     )
 }
 
+/// What stands under the former name of a stack before its renaming. Only that is removed: a process that is suspended in a renaming, and
+/// whose locks are taken over meanwhile, leaves a stack that has got the name since.
+struct Former {
+    /// The keys and versions of its checkpoints in all forms.
+    checkpoints: Vec<(String, Version)>,
+    /// The keys of its history.
+    history: Vec<String>,
+}
+
+impl Former {
+    async fn of(stack: &StackStorage) -> Result<Self> {
+        let mut checkpoints = Vec::new();
+        for ending in CHECKPOINT_ENDINGS {
+            let key = stack.name.checkpoint(ending);
+            if let Some(object) = stack.store.get(&key).await? {
+                checkpoints.push((key, object.version));
+            }
+        }
+        let history = stack.own_history().await?;
+        Ok(Self { checkpoints, history })
+    }
+}
+
 /// A renaming of a stack: its former and its new name, in one store.
 #[derive(Clone, Copy)]
 pub(crate) struct Rename<'a> {
@@ -212,6 +235,7 @@ impl<'a> Rename<'a> {
             config: source.is_some(),
             stored: false,
         };
+        let former = Former::of(from).await?;
         if from.hash().await?.as_deref() != Some(renaming.old.as_str()) {
             return Err(Error::new(
                 ErrorKind::Conflict,
@@ -233,7 +257,7 @@ impl<'a> Rename<'a> {
         let key = to.name.checkpoint(ending.unwrap_or(CHECKPOINT_ENDINGS[0]));
         let stored = stored_form(&to.runtime, &key, checkpoint.into()).await?;
         to.store.put(&key, stored, Condition::Absent).await?;
-        self.finish(renaming, source).await
+        self.finish(renaming, &former, source).await
     }
 
     /// Refuses a new name that has the history of a stack whose checkpoint is gone: its copies may be the last ones of the state.
@@ -294,6 +318,7 @@ impl<'a> Rename<'a> {
 
     async fn settle_noted(&self, renaming: Renaming, source: Option<&dyn ConfigSource>) -> Result<()> {
         let Self { from, to } = self;
+        let former = Former::of(from).await?;
         let (old, new) = (from.hash().await?, to.hash().await?);
         if renaming.stored {
             // The note under the new name goes with its stack. A stack that was created under the former name since is another one.
@@ -315,11 +340,11 @@ impl<'a> Rename<'a> {
                     from.store.url()
                 )))
             }
-            (_, Some(_)) => self.finish(renaming, source).await,
+            (_, Some(_)) => self.finish(renaming, &former, source).await,
             (_, None) => {
                 // Both notes precede the copies. What the new name has with one of them is no copy.
                 if self.has_both(&renaming).await? {
-                    remove_beside(to).await?;
+                    remove_beside(to, &to.own_history().await?).await?;
                     for (_, copy) in self.equal_backups().await? {
                         to.store.delete(&copy).await?;
                     }
@@ -372,9 +397,9 @@ impl<'a> Rename<'a> {
         let Self { from, to } = self;
         let store = &from.store;
         let (from_prefix, to_prefix) = (from.name.history_stem(), to.name.history_stem());
-        for object in store.list(&from.name.history()).await? {
-            if let Some(rest) = object.key.strip_prefix(&from_prefix) {
-                store.copy(&object.key, &format!("{to_prefix}{rest}")).await?;
+        for key in from.own_history().await? {
+            if let Some(rest) = key.strip_prefix(&from_prefix) {
+                store.copy(&key, &format!("{to_prefix}{rest}")).await?;
             }
         }
         for (orphan, copy) in &renaming.orphans {
@@ -393,20 +418,28 @@ impl<'a> Rename<'a> {
     }
 
     /// Removes what stands under the former name, once the new one has all of it.
-    async fn finish(&self, renaming: Renaming, source: Option<&dyn ConfigSource>) -> Result<()> {
+    async fn finish(
+        &self,
+        renaming: Renaming,
+        former: &Former,
+        source: Option<&dyn ConfigSource>,
+    ) -> Result<()> {
         let StackStorage { store, name, .. } = self.from;
-        for ending in CHECKPOINT_ENDINGS {
-            store.delete(&name.checkpoint(ending)).await?;
+        for (key, version) in &former.checkpoints {
+            store.delete_version(key, version).await?;
+        }
+        if let Some(key) = self.from.checkpoint_key().await? {
+            return Err(changed(&key));
         }
         for (backup, _) in self.equal_backups().await? {
             store.delete(&backup).await?;
         }
-        store.delete(&name.journal()).await?;
+        store.sweep_journal(&name.journal()).await?;
         for orphan in renaming.orphans.keys() {
             store.delete(orphan).await?;
         }
         self.carry_tags().await?;
-        remove_beside(self.from).await?;
+        remove_beside(self.from, &former.history).await?;
         if !renaming.config {
             return self.forget().await;
         }
@@ -482,14 +515,11 @@ impl<'a> Rename<'a> {
     }
 }
 
-/// Removes history and tags of a name. Files in the folder of the history that are no part of it stay.
-async fn remove_beside(storage: &StackStorage) -> Result<()> {
+/// Removes the objects of a history, and the tags of its name.
+async fn remove_beside(storage: &StackStorage, history: &[String]) -> Result<()> {
     let StackStorage { store, name, .. } = storage;
-    let stem = name.history_stem();
-    for object in store.list(&name.history()).await? {
-        if object.key.starts_with(&stem) {
-            store.delete(&object.key).await?;
-        }
+    for key in history {
+        store.delete(key).await?;
     }
     store.delete(&name.tags()).await?;
     store.tidy(&name.history()).await;

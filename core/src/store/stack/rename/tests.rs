@@ -92,6 +92,49 @@ async fn everything_of_a_stack_moves_to_its_new_name() {
 }
 
 #[tokio::test]
+async fn a_renaming_that_goes_on_late_leaves_the_new_stack_of_its_former_name() {
+    for is_removed_before in [false, true] {
+        let store = with_stack().await;
+        let (from, to) = (
+            storage(Arc::clone(&store), "shop/dev"),
+            storage(Arc::clone(&store), "shop/live"),
+        );
+        let checkpoint = from.name.checkpoint(".json");
+        if is_removed_before {
+            store.delete(&checkpoint).await.unwrap();
+        }
+        let renaming = Renaming {
+            from: from.name.to_string(),
+            to: to.name.to_string(),
+            old: content_hash(OLD.as_bytes()),
+            new: content_hash(NEW.as_bytes()),
+            orphans: BTreeMap::new(),
+            config: false,
+            stored: false,
+        };
+        let former = Former::of(&from).await.unwrap();
+        // Another process has finished it, and created a stack under the former name.
+        rename(Arc::clone(&store)).await.ok();
+        let written = [
+            (checkpoint.clone(), OLD),
+            (from.name.tags(), "new tags"),
+            (format!("{}2.history.json", from.name.history_stem()), "{}"),
+        ];
+        for (key, text) in &written {
+            let text = Bytes::from_static(text.as_bytes());
+            store.put(key, text, Condition::Any).await.unwrap();
+        }
+        let rename = Rename::new(&from, &to);
+        let error = rename.finish(renaming, &former, None).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        for (key, text) in written {
+            let left = store.get(&key).await.unwrap().unwrap();
+            assert_eq!(left.bytes, text, "{key}, removed before: {is_removed_before}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn after_a_crash_at_any_write_the_next_opening_of_either_name_leaves_one_whole_stack() {
     let counting = Arc::new(FaultyStore::new(with_stack().await, Fault::Refused, usize::MAX));
     rename(Arc::clone(&counting) as _).await.unwrap();
