@@ -64,11 +64,21 @@ async function session(folder, stackName, settings, workDir) {
  * means that none was started.
  */
 function processes() {
-    const tasks = fs.readdirSync("/proc/self/task");
-    const children = tasks.map((task) => fs.readFileSync(`/proc/self/task/${task}/children`, "utf8"));
     // The fields behind the name of the process, which can have blanks.
     const faults = fs.readFileSync("/proc/self/stat", "utf8").split(") ").at(-1).split(" ")[8];
-    return Number(faults) + children.join(" ").split(" ").filter((child) => child.trim() !== "").length;
+    return Number(faults) + children().join(" ").split(" ").filter((child) => child.trim() !== "").length;
+}
+
+/** Returns the children of each thread. */
+function children() {
+    for (;;) {
+        try {
+            return fs.readdirSync("/proc/self/task").map((task) => fs.readFileSync(`/proc/self/task/${task}/children`, "utf8"));
+        } catch (error) {
+            // A thread that has ended meanwhile has left its children to another one.
+            if (error.code !== "ENOENT" && error.code !== "ESRCH") throw error;
+        }
+    }
 }
 
 const launcher = fs.readFileSync(new URL("../../project/src/program/launch.cjs", import.meta.url), "utf8");

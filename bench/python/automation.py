@@ -79,10 +79,15 @@ def session(folder: Path, name: str, work_dir: str | None = None, **settings: An
 def processes() -> int:
     """Returns how many child processes there are, all threads included, and one more for each page fault of those that have ended:
     only the same number twice means that none was started."""
-    tasks = Path("/proc/self/task").iterdir()
     # The fields behind the name of the process, which can have blanks.
     faults = Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[8]
-    return int(faults) + sum(len((task / "children").read_text().split()) for task in tasks)
+    while True:
+        tasks = Path("/proc/self/task").iterdir()
+        try:
+            return int(faults) + sum(len((task / "children").read_text().split()) for task in tasks)
+        except (FileNotFoundError, ProcessLookupError):
+            # A thread has ended meanwhile; its children are those of another one now.
+            continue
 
 
 def interpreter(place: Path, address: str, is_preview: bool) -> float:

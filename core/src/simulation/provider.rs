@@ -9,16 +9,16 @@ use super::{
     outputs::Subject,
     pattern::matches_type,
     recording::Player,
-    schema::{PackageSchema, ResourceSchema},
+    schema::{FunctionCall, PackageSchema, ResourceSchema},
 };
 use crate::{
     monitor::Component,
     property::{PathElement, PropertyMap, PropertyPath, PropertyValue},
     provider::{
-        Call, Capabilities, CheckRequest, CheckResponse, ConstructRequest, ConstructResponse, CreateRequest,
-        CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse, InvokeRequest, MethodRequest,
-        ProviderBackend, ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse, Reply,
-        UpdateRequest, UpdateResponse,
+        Call, Capabilities, CheckFailure, CheckRequest, CheckResponse, ConstructRequest, ConstructResponse,
+        CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse, InvokeRequest,
+        InvokeResponse, MethodRequest, MethodResponse, ProviderBackend, ProviderError, ProviderResult,
+        ProviderStatus, ReadRequest, ReadResponse, Reply, UpdateRequest, UpdateResponse,
     },
     token::{ResourceId, TypeToken},
 };
@@ -277,9 +277,29 @@ impl SimulatedProvider {
             return player.invoke(&request);
         }
         let token = request.token.clone();
-        match self.simulation.answer(&token, Call::Invoke(request)).await? {
-            Some(answer) => Ok(answer),
-            None => Err(unanswered("function", &token)),
+        let function = self.function(&token)?;
+        let mut arguments = request.arguments.clone();
+        let failures = function
+            .iter()
+            .flat_map(|function| function.check(&mut arguments));
+        let failures: Vec<CheckFailure> = failures.collect();
+        if !failures.is_empty() {
+            let result = PropertyMap::new();
+            return Ok(Reply::Invoke(InvokeResponse { result, failures }));
+        }
+        let is_preview = request.preview;
+        let answer = self.simulation.answer(&token, Call::Invoke(request)).await?;
+        match (answer, function) {
+            (Some(Reply::Invoke(mut answer)), Some(function)) => {
+                function.mark_secrets(&mut answer.result);
+                Ok(Reply::Invoke(answer))
+            }
+            (Some(answer), _) => Ok(answer),
+            (None, Some(function)) => Ok(Reply::Invoke(InvokeResponse {
+                result: function.result(&arguments, is_preview),
+                failures: Vec::new(),
+            })),
+            (None, None) => Err(unanswered("function", &token)),
         }
     }
 
@@ -288,10 +308,40 @@ impl SimulatedProvider {
             return player.method(&request);
         }
         let token = request.token.clone();
-        match self.simulation.answer(&token, Call::Method(request)).await? {
-            Some(answer) => Ok(answer),
-            None => Err(unanswered("method", &token)),
+        let method = self.function(&token)?;
+        let mut arguments = request.arguments.clone();
+        let failures = method.iter().flat_map(|method| method.check(&mut arguments));
+        let failures: Vec<CheckFailure> = failures.collect();
+        if !failures.is_empty() {
+            return Ok(Reply::Method(MethodResponse {
+                failures,
+                ..MethodResponse::default()
+            }));
         }
+        let is_preview = request.run.dry_run;
+        let answer = self.simulation.answer(&token, Call::Method(request)).await?;
+        match (answer, method) {
+            (Some(Reply::Method(mut answer)), Some(method)) => {
+                method.mark_secrets(&mut answer.result);
+                Ok(Reply::Method(answer))
+            }
+            (Some(answer), _) => Ok(answer),
+            (None, Some(method)) => Ok(Reply::Method(MethodResponse {
+                result: method.result(&arguments, is_preview),
+                ..MethodResponse::default()
+            })),
+            (None, None) => Err(unanswered("method", &token)),
+        }
+    }
+
+    /// Returns the call of a function or a method that the schema of the package has.
+    fn function<'a>(&'a self, token: &'a str) -> ProviderResult<Option<FunctionCall<'a>>> {
+        let Some(schema) = self.schema() else {
+            return Ok(None);
+        };
+        schema
+            .function(token)
+            .map_err(|refusal| ProviderError::new(ProviderStatus::NotFound, refusal))
     }
 
     /// Registers a component without children, with the outputs of a resource: those that are recorded, where it has some.
@@ -333,7 +383,7 @@ impl SimulatedProvider {
 fn unanswered(kind: &str, token: &str) -> ProviderError {
     ProviderError::unimplemented(format!(
         "the simulation has no answer to the {kind} {token}; supply one in the option `functions`: \
-         {{\"{token}\": arguments -> result}}"
+         {{\"{token}\": arguments -> result}}, or the schema of its package in the option `schemas`"
     ))
 }
 

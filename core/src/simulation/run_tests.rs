@@ -355,6 +355,56 @@ async fn a_type_that_the_schema_lacks_is_refused_with_the_nearest_one() {
 }
 
 #[tokio::test]
+async fn a_function_of_a_schema_is_answered_and_one_that_the_schema_lacks_is_refused() {
+    let text = json!({"type": "string"});
+    let schema = json!({
+        "name": "cloud",
+        "resources": {"cloud:index:Machine": {"inputProperties": {"size": text, "zone": text}}},
+        "functions": {"cloud:index:getZone": {
+            "inputs": {"properties": {"name": text}, "required": ["name"]},
+            "outputs": {"properties": {"id": text}, "required": ["id"]},
+        }},
+    });
+    let simulation = Simulation::new(SimulationSettings {
+        schemas: vec![schema],
+        ..SimulationSettings::default()
+    })
+    .unwrap();
+    for (token, name, refusal) in [
+        ("cloud:index:getZone", "name", None),
+        ("cloud:index:getZone", "nam", Some("did you mean `name`?")),
+        (
+            "cloud:index:getZones",
+            "name",
+            Some("did you mean `cloud:index:getZone`?"),
+        ),
+    ] {
+        let calling = from_fn(move |context| async move {
+            let invoke = Invoke {
+                token: token.to_owned(),
+                arguments: [(name, "a".into())].into_iter().collect(),
+                ..Invoke::default()
+            };
+            let mut web = Registration::from_json(machine("web", "small").as_bytes())?;
+            let answer = context.monitor.invoke(invoke).await?;
+            web.inputs
+                .insert("zone", answer.get("id").cloned().unwrap_or_default());
+            context.monitor.register(web).await?;
+            Ok(())
+        });
+        let stack = stack(&simulation, calling).await;
+        let result = stack.update(OperationOptions::default()).wait().await;
+        let text = result.error.as_ref().map(ToString::to_string).unwrap_or_default();
+        match refusal {
+            None => assert!(text.is_empty(), "{text}"),
+            Some(refusal) => assert!(text.contains(refusal), "{text}"),
+        }
+    }
+    let things = simulation.things();
+    assert!(matches!(things[0].inputs.get("zone"), Some(PropertyValue::String(id)) if id.starts_with("id-")));
+}
+
+#[tokio::test]
 async fn an_operation_after_a_run_that_was_killed_names_how_another_one_begins() {
     let simulation = simulation();
     let stack = stack(&simulation, program(vec![machine("web", "small")])).await;

@@ -1,12 +1,14 @@
 //! The schema of a package, as far as a simulated provider follows it.
 
 mod check;
+mod function;
 mod generate;
 mod replace;
 mod secrecy;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
+use function::FunctionSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -22,6 +24,7 @@ use crate::{
 pub(super) struct PackageSchema {
     pub(super) name: String,
     pub(super) resources: BTreeMap<String, ResourceSchema>,
+    functions: BTreeMap<String, FunctionSchema>,
     types: BTreeMap<String, TypeSchema>,
     /// The whole document, for programs that ask for it.
     #[serde(skip)]
@@ -78,6 +81,8 @@ pub(super) struct PropertySchema {
     /// As schemas of bridged providers name it.
     force_new: bool,
 }
+
+pub(super) use function::FunctionCall;
 
 /// What a reference names.
 enum Referenced<'a> {

@@ -27,6 +27,24 @@ fn schema() -> PackageSchema {
             },
             "required": ["address", "cost", "token", "disk", "size"],
         }},
+        "functions": {
+            "cloud:index/getZone:getZone": {
+                "inputs": {"properties": {"name": {"type": "string"}, "private": {"type": "boolean", "default": false}},
+                    "required": ["name"]},
+                "outputs": {"required": ["id", "name", "key"], "properties": {
+                    "id": {"type": "string"},
+                    "name": {"type": "string"},
+                    "private": {"type": "boolean"},
+                    "key": {"type": "string", "secret": true},
+                }},
+            },
+            "cloud:index:count": {"outputs": {"type": "integer"}},
+            "cloud:index:regions": {"outputs": {"type": "array", "items": {"type": "string"}}},
+            "cloud:index/machine:Machine/start": {
+                "inputs": {"properties": {"__self__": {"$ref": "#/resources/cloud:index%2Fmachine:Machine"}}, "required": ["__self__"]},
+                "returnType": {"$ref": "#/types/cloud:index/Disk:Disk"},
+            },
+        },
         "types": {
             "cloud:index/Disk:Disk": {"type": "object", "required": ["kind"], "properties": {
                 "kind": {"type": "string", "replaceOnChanges": true},
@@ -162,4 +180,72 @@ fn secrets_in_referenced_types_lists_and_maps_are_marked() {
         }
         assert_eq!(at(&format!("{place}.user")), Some("root".into()));
     }
+}
+
+fn member(result: &PropertyMap, name: &str) -> PropertyValue {
+    result.get(name).cloned().unwrap_or_default()
+}
+
+/// Returns the result of a function of the schema.
+fn result(token: &str, arguments: Value) -> PropertyMap {
+    let schema = schema();
+    let function = schema.function(token).unwrap().unwrap();
+    let mut arguments = map(arguments);
+    assert!(function.check(&mut arguments).is_empty());
+    function.result(&arguments, false)
+}
+
+#[test]
+fn results_of_functions_have_their_arguments_and_values_of_the_declared_types() {
+    const ZONE: &str = "cloud:index/getZone:getZone";
+    let zone = result(ZONE, json!({"name": "a"}));
+    assert_eq!(member(&zone, "name"), "a".into());
+    assert_eq!(member(&zone, "private"), false.into());
+    assert!(
+        matches!(member(&zone, "key"), PropertyValue::Secret(_)),
+        "{zone:?}"
+    );
+    assert_eq!(result(ZONE, json!({"name": "a"})), zone);
+    let other = result(ZONE, json!({"name": "b"}));
+    assert_ne!(member(&other, "id"), member(&zone, "id"));
+    let count = result("cloud:index:count", json!({}));
+    assert!(
+        matches!(member(&count, "result"), PropertyValue::Number(_)),
+        "{count:?}"
+    );
+    let regions = result("cloud:index:regions", json!({}));
+    assert_eq!(member(&regions, "result"), PropertyValue::array(Vec::new()));
+    let disk = result("cloud:index/machine:Machine/start", json!({"__self__": "web"}));
+    let PropertyValue::Object(disk) = member(&disk, "result") else {
+        unreachable!("{disk:?}");
+    };
+    assert!(disk.contains_key("kind"), "{disk:?}");
+}
+
+#[test]
+fn arguments_of_functions_are_checked_and_unknown_functions_have_the_nearest_name() {
+    let schema = schema();
+    let function = schema.function("cloud:index/getZone:getZone").unwrap().unwrap();
+    let failures = function.check(&mut map(json!({"nam": "a"})));
+    let failures: Vec<_> = failures.into_iter().map(|failure| failure.property).collect();
+    assert_eq!(failures, ["nam", "name"]);
+    let refusal = schema.function("cloud:index/getZone:getZones").err().unwrap();
+    assert!(
+        refusal.contains("did you mean `cloud:index/getZone:getZone`?"),
+        "{refusal}"
+    );
+    let without = PackageSchema::read(&json!({"name": "cloud"})).unwrap();
+    assert!(without.function("cloud:index:any").unwrap().is_none());
+}
+
+#[test]
+fn a_method_s_result_is_unknown_in_a_preview_with_unknown_arguments() {
+    let schema = schema();
+    let method = schema
+        .function("cloud:index/machine:Machine/start")
+        .unwrap()
+        .unwrap();
+    let arguments = [("__self__", PropertyValue::unknown())].into_iter().collect();
+    assert!(method.result(&arguments, true).contains_unknowns());
+    assert!(!method.result(&arguments, false).contains_unknowns());
 }

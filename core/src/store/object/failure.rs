@@ -39,8 +39,27 @@ pub(super) fn convert(error: &ObjectError, url: &str, action: &str) -> Error {
         ObjectError::NotFound { .. } => Error::new(ErrorKind::NotFound, text)
             .with_hint("check that the bucket or container exists, and its region and endpoint"),
         ObjectError::UnknownConfigurationKey { .. } | ObjectError::InvalidPath { .. } => Error::invalid(text),
-        _ => Error::new(ErrorKind::Unavailable, text),
+        _ => match connection_hint(&text) {
+            Some(hint) => Error::new(ErrorKind::Unavailable, text).with_hint(hint),
+            None => Error::new(ErrorKind::Unavailable, text),
+        },
     }
+}
+
+/// Returns what is to be checked after a connection that could not be made.
+fn connection_hint(text: &str) -> Option<&'static str> {
+    // What rustls and the resolver report.
+    if text.contains("InvalidContentType") {
+        return Some(
+            "the server answers without TLS: the parameter `disableSSL=true` of an s3:// URL or `protocol=http` of an azblob:// URL is for \
+             such servers",
+        );
+    }
+    let is_unresolved = text.contains("failed to lookup address") || text.contains("dns error");
+    is_unresolved.then_some(
+        "the server's name has no address: check the parameter `endpoint` of an s3:// URL; `storage_account`, `domain` and, for an \
+         emulator on this host, `localemu=true` of an azblob:// URL",
+    )
 }
 
 /// Returns the error of a credential callback, which the client has wrapped.
@@ -98,6 +117,31 @@ mod tests {
             shortened("Server returned non-2xx status code: 503 Service Unavailable: "),
             "503 Service Unavailable"
         );
+    }
+
+    #[test]
+    fn a_server_without_tls_and_a_name_without_an_address_have_hints() {
+        for (cause, hint) in [
+            (
+                "received corrupt message of type InvalidContentType",
+                Some("disableSSL=true"),
+            ),
+            (
+                "failed to lookup address information: Name or service not known",
+                Some("localemu=true"),
+            ),
+            ("connection refused", None),
+        ] {
+            let refused = ObjectError::Generic {
+                store: "S3",
+                source: cause.into(),
+            };
+            let hints = convert(&refused, "s3://bucket", "read an object")
+                .hints()
+                .concat();
+            assert_eq!(hints.is_empty(), hint.is_none(), "{hints}");
+            assert!(hints.contains(hint.unwrap_or_default()), "{hints}");
+        }
     }
 
     #[test]

@@ -143,6 +143,9 @@ async fn an_operation_that_ends_at_any_write_after_its_first_step_has_one_record
                 break;
             }
         }
-        assert!(unrecorded >= 2, "{fault:?}: the checkpoint or its record was not written");
+        assert!(
+            unrecorded >= 2,
+            "{fault:?}: the checkpoint or its record was not written"
+        );
     }
 }
