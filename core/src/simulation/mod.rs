@@ -60,7 +60,7 @@ mod world;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
 };
 
 use crate::{
@@ -107,10 +107,10 @@ struct Parts {
     recorder: Option<Recorder>,
     store: OnceLock<MemoryStore>,
     clock: Mutex<Option<Arc<dyn Clock>>>,
-    /// The simulated providers by package, so that all instances of one are the same object.
-    providers: Mutex<BTreeMap<String, Arc<dyn ProviderBackend>>>,
+    /// The simulated providers by package, so that all instances of one that are in use are the same object. Each refers to the simulation.
+    providers: Mutex<BTreeMap<String, Weak<dyn ProviderBackend>>>,
     /// Those of code of the host, each with what stands around it: another engine has others.
-    shared: Mutex<BTreeMap<String, [Arc<dyn ProviderBackend>; 2]>>,
+    shared: Mutex<BTreeMap<String, [Weak<dyn ProviderBackend>; 2]>>,
     /// The packages that real providers serve.
     real: Mutex<BTreeSet<String>>,
     /// Interrupt the running operations; those that return false are over.

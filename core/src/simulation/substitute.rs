@@ -1,6 +1,6 @@
 //! How an engine finds the providers of a simulation.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 
@@ -67,10 +67,12 @@ impl ProviderSubstitute for Simulation {
 
     fn provider(&self, package: &str) -> Arc<dyn ProviderBackend> {
         let mut providers = lock(&self.0.providers);
-        let provider = providers
-            .entry(package.to_owned())
-            .or_insert_with(|| self.watched(self.provider_of(package), false));
-        Arc::clone(provider)
+        if let Some(provider) = providers.get(package).and_then(Weak::upgrade) {
+            return provider;
+        }
+        let provider = self.watched(self.provider_of(package), false);
+        providers.insert(package.to_owned(), Arc::downgrade(&provider));
+        provider
     }
 
     fn around(
@@ -84,12 +86,15 @@ impl ProviderSubstitute for Simulation {
         }
         let mut shared = lock(&self.0.shared);
         if let Some([inner, around]) = shared.get(package)
-            && Arc::ptr_eq(inner, &provider)
+            // What stands around a provider keeps it.
+            && let Some(around) = around.upgrade()
+            && Weak::ptr_eq(inner, &Arc::downgrade(&provider))
         {
-            return Arc::clone(around);
+            return around;
         }
         let around = self.around_real(package, Arc::clone(&provider));
-        shared.insert(package.to_owned(), [provider, Arc::clone(&around)]);
+        let pair = [&provider, &around].map(Arc::downgrade);
+        shared.insert(package.to_owned(), pair);
         around
     }
 }

@@ -125,6 +125,10 @@ impl<L: Layer> Store for Layered<L> {
         self.0.inner().holds_locks()
     }
 
+    fn has_late_writes(&self) -> bool {
+        self.0.inner().has_late_writes()
+    }
+
     fn shortens_journals(&self) -> bool {
         self.0.shortens_journals()
     }

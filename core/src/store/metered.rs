@@ -122,6 +122,10 @@ impl Store for MeteredStore {
         self.inner.holds_locks()
     }
 
+    fn has_late_writes(&self) -> bool {
+        self.inner.has_late_writes()
+    }
+
     fn shortens_journals(&self) -> bool {
         self.inner.shortens_journals()
     }

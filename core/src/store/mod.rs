@@ -265,6 +265,12 @@ pub trait Store: Send + Sync + 'static {
         false
     }
 
+    /// Returns whether a write can arrive after the lock of its process was taken over, so that only its condition stops it. Each checkpoint
+    /// has other bytes than any former one then, as versions may be those of contents.
+    fn has_late_writes(&self) -> bool {
+        false
+    }
+
     /// Returns whether a journal is shortened each time its checkpoint is refreshed, because each of its parts is an object. By default it
     /// grows until the operation ends.
     fn shortens_journals(&self) -> bool {

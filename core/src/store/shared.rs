@@ -248,4 +248,8 @@ impl Store for SharedStore {
     fn holds_locks(&self) -> bool {
         self.leases.are_held()
     }
+
+    fn has_late_writes(&self) -> bool {
+        true
+    }
 }

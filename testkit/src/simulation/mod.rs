@@ -106,6 +106,7 @@ fn run_with(seed: u64, fence: Fence) -> Outcome {
             () = played => {}
             () = world.clock.wait(DEADLINE) => world.fail("an operation does not end".to_owned()),
         }
+        world.forget_reader();
         let state = world.state();
         Outcome {
             trace: state.trace.clone(),

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -49,7 +49,7 @@ pub(super) struct World {
     pub(super) is_one_machine: bool,
     pub(super) fence: Fence,
     dice: SeededRandom,
-    reader: OnceLock<Stack>,
+    reader: Mutex<Option<Stack>>,
     state: Mutex<State>,
 }
 
@@ -203,7 +203,7 @@ impl World {
             is_one_machine: (seed / 12).is_multiple_of(3),
             fence,
             dice: SeededRandom::new(!seed),
-            reader: OnceLock::new(),
+            reader: Mutex::default(),
             state: Mutex::default(),
         };
         world.note(format_args!("seed {seed}"));
@@ -250,12 +250,21 @@ impl World {
 
     /// Sets the stack by which the state is read without its lock.
     pub(super) fn set_reader(&self, reader: Stack) {
-        drop(self.reader.set(reader));
+        *self.reader() = Some(reader);
+    }
+
+    /// Removes the reader, which refers to the world.
+    pub(super) fn forget_reader(&self) {
+        *self.reader() = None;
+    }
+
+    fn reader(&self) -> MutexGuard<'_, Option<Stack>> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the state as another process does, and checks that it is valid and knows everything that exists.
     pub(super) async fn observe(&self, occasion: &str) -> Option<Snapshot> {
-        let reader = self.reader.get()?;
+        let reader = self.reader().clone()?;
         let (before, removals) = {
             let state = self.state();
             let things: BTreeSet<String> = state.things.keys().cloned().collect();

@@ -1,23 +1,16 @@
 //! The fence: after a takeover, conditional writes of the former holder that still arrive find another checkpoint.
 
-use bytes::{Bytes, BytesMut};
-
 use super::{StackStorage, commit::stored_form};
 use crate::{
     error::{ErrorKind, Result},
-    runtime::Runtime,
     store::{Condition, changed, compression::expand},
 };
 
 /// The limit of attempts to change a checkpoint that is written meanwhile.
 const MAX_ATTEMPTS: usize = 4;
 
-/// What JSON ignores at its end.
-const BLANKS: [u8; 4] = *b" \t\n\r";
-
 impl StackStorage {
-    /// Changes the bytes of the checkpoint, and not what they mean: blanks at its end, which are unlike any former ones, as versions
-    /// may be those of contents. A write that was begun before, under the condition that the checkpoint is unchanged, fails then.
+    /// Changes the bytes of the checkpoint, and not what they mean, in a store with late writes. A write that was begun before, under the condition that the checkpoint is unchanged, fails then.
     ///
     /// # Errors
     /// Those of the store; [`ErrorKind::Conflict`] when the checkpoint changes at each attempt.
@@ -34,8 +27,7 @@ impl StackStorage {
             let Ok(checkpoint) = expand(&key, object.bytes) else {
                 return Ok(());
             };
-            let marked = marked(&checkpoint, &self.runtime);
-            let stored = stored_form(&self.runtime, &key, marked).await?;
+            let stored = stored_form(self, &key, checkpoint).await?;
             let condition = Condition::Match(object.version);
             match self.store.put(&key, stored.clone(), condition).await {
                 Err(error) if error.kind() == ErrorKind::Conflict => refused = Some(error),
@@ -54,15 +46,4 @@ impl StackStorage {
         }
         Err(refused.unwrap_or_else(|| changed(&self.name.qualified())))
     }
-}
-
-/// Returns a checkpoint with other blanks at its end.
-fn marked(checkpoint: &[u8], runtime: &Runtime) -> Bytes {
-    let content = checkpoint.trim_ascii_end();
-    let unique = runtime.random.uuid();
-    let digits = unique.chars().filter_map(|digit| digit.to_digit(16));
-    let blanks = digits.flat_map(|digit| [digit >> 2, digit & 3].map(|index| BLANKS[index as usize]));
-    let mut marked = BytesMut::from(content);
-    marked.extend(blanks);
-    marked.freeze()
 }

@@ -225,7 +225,8 @@ impl StackStorage {
             discard_removed(self, &left).await?;
         }
         let key = self.name.checkpoint(CHECKPOINT_ENDINGS[0]);
-        match self.store.put(&key, checkpoint, Condition::Absent).await {
+        let stored = commit::stored_form(self, &key, checkpoint).await?;
+        match self.store.put(&key, stored, Condition::Absent).await {
             Err(error) if error.kind() == ErrorKind::Conflict => Err(exists()),
             other => other.map(drop),
         }
