@@ -265,8 +265,8 @@ pub trait Store: Send + Sync + 'static {
         false
     }
 
-    /// Returns whether a write can arrive after the lock of its process was taken over, so that only its condition stops it. Each checkpoint
-    /// has other bytes than any former one then, as versions may be those of contents.
+    /// Returns whether a write can arrive after the lock of its process was taken over, so that only its condition stops it.
+    /// Each checkpoint has other bytes than any former one then: versions may be those of contents.
     fn has_late_writes(&self) -> bool {
         false
     }

@@ -221,7 +221,8 @@ impl StackSession {
     /// Those of [`Self::commit`].
     pub(crate) async fn commit_checkpoint(&self, bytes: Vec<u8>) -> Result<()> {
         let mut head = self.head.lock().await;
-        head.commit(&self.storage, bytes.into(), &self.journal).await
+        let checkpoint = self.storage.unlike_former(bytes.into());
+        head.commit(&self.storage, checkpoint, &self.journal).await
     }
 
     /// Returns the hash of the checkpoint at the begin.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
 use super::{CheckpointBase, StackStorage};
 use crate::{
@@ -101,7 +101,7 @@ impl Head {
     ) -> Result<()> {
         self.settle(storage).await?;
         let key = self.base.key.clone();
-        let stored = stored_form(storage, &key, checkpoint).await?;
+        let stored = stored_form(&storage.runtime, &key, checkpoint).await?;
         let condition = Condition::Match(Arc::clone(&self.base.version));
         self.unsettled = Some(hash);
         let written = if self.is_previous_kept {
@@ -148,34 +148,12 @@ fn is_of(key: &str, bytes: &Bytes, hash: &str) -> bool {
     expand(key, bytes.clone()).is_ok_and(|checkpoint| content_hash(&checkpoint) == hash)
 }
 
-/// Returns a checkpoint in the form of its key: with a mark at its end where the store has late writes. A compressed one is compressed on
-/// a thread that may block.
-pub(super) async fn stored_form(storage: &StackStorage, key: &str, checkpoint: Bytes) -> Result<Bytes> {
-    let StackStorage { store, runtime, .. } = storage;
-    let checkpoint = match store.has_late_writes() {
-        true => marked(checkpoint, runtime),
-        false => checkpoint,
-    };
+/// Returns a checkpoint in the form of its key. A compressed one is compressed on a thread that may block.
+pub(super) async fn stored_form(runtime: &Runtime, key: &str, checkpoint: Bytes) -> Result<Bytes> {
     if !is_compressed(key) {
         return Ok(checkpoint);
     }
     let key = key.to_owned();
     let work = move || compress(&key, checkpoint);
     runtime.spawner.spawn_blocking(work).await?
-}
-
-/// What JSON ignores at its end.
-const BLANKS: [u8; 4] = *b" \t\n\r";
-
-/// Returns a checkpoint with blanks at its end that no former one has. They change its bytes, and not what they mean.
-fn marked(checkpoint: Bytes, runtime: &Runtime) -> Bytes {
-    let unique = runtime.random.uuid();
-    let digits = unique.chars().filter_map(|digit| digit.to_digit(16));
-    let blanks = digits.flat_map(|digit| [digit >> 2, digit & 3].map(|index| BLANKS[index as usize]));
-    let mut marked = checkpoint
-        .try_into_mut()
-        .unwrap_or_else(|shared| BytesMut::from(&shared[..]));
-    marked.truncate(marked.trim_ascii_end().len());
-    marked.extend(blanks);
-    marked.freeze()
 }

@@ -225,8 +225,8 @@ impl StackStorage {
             discard_removed(self, &left).await?;
         }
         let key = self.name.checkpoint(CHECKPOINT_ENDINGS[0]);
-        let stored = commit::stored_form(self, &key, checkpoint).await?;
-        match self.store.put(&key, stored, Condition::Absent).await {
+        let checkpoint = self.unlike_former(checkpoint);
+        match self.store.put(&key, checkpoint, Condition::Absent).await {
             Err(error) if error.kind() == ErrorKind::Conflict => Err(exists()),
             other => other.map(drop),
         }

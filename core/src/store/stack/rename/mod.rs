@@ -255,7 +255,7 @@ impl<'a> Rename<'a> {
             .rev()
             .find(|ending| key.ends_with(ending));
         let key = to.name.checkpoint(ending.unwrap_or(CHECKPOINT_ENDINGS[0]));
-        let stored = stored_form(to, &key, checkpoint.into()).await?;
+        let stored = stored_form(&to.runtime, &key, to.unlike_former(checkpoint.into())).await?;
         to.store.put(&key, stored, Condition::Absent).await?;
         self.finish(renaming, &former, source).await
     }
