@@ -263,12 +263,12 @@ async fn a_checkpoint_of_a_former_holder_that_arrives_after_the_takeover_is_refu
 async fn a_checkpoint_that_arrives_after_its_stack_was_removed_and_created_anew_is_refused() {
     let world = World::start().await;
     let (created, _) = world.host("creator");
-    crate::store::remove_stack(&created, true).await.unwrap();
+    remove_stack(&created, true).await.unwrap();
     created.create().await.unwrap();
     let (_lock, former) = world.edit_late("one").await;
     former.is_cut.store(true, Ordering::SeqCst);
     let (stack, _) = world.host("other");
-    crate::store::remove_stack(&stack, true).await.unwrap();
+    remove_stack(&stack, true).await.unwrap();
     stack.create().await.unwrap();
     let before = world.checkpoint().await;
     assert!(is_conflict(world.arrives(&former).await));
