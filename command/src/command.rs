@@ -140,7 +140,7 @@ impl Command {
                 account::whoami(&self.0, invocation, form, is_verbose).await
             }
             Verb::Doctor(form) => Box::pin(doctor::doctor(&self.0, invocation, form)).await,
-            Verb::Completion { shell } => completion::print(invocation, *shell),
+            Verb::Completion { shell, form } => completion::print(invocation, *shell, form),
             Verb::Login(arguments) => account::login(&self.0, invocation, arguments),
             Verb::Logout(arguments) => account::logout(invocation, arguments),
             Verb::Org(command) => account::organization(command),

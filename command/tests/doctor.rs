@@ -54,3 +54,25 @@ async fn pending_operations_of_the_selected_stack_are_a_warning() {
     assert_eq!(cleared.code, 0, "{cleared:?}");
     assert_eq!(findings(&shop, "pending").await, [] as [Value; 0]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broken_project_file_is_a_problem_beside_what_else_is_found() {
+    let shop = Shop::new(Command::new(Handle::current())).await;
+    fs::write(shop.path("Pulumi.yaml"), "name: [shop").unwrap();
+    let project = findings(&shop, "project").await;
+    assert_eq!(project[0]["status"], "problem", "{project:?}");
+    assert_eq!(findings(&shop, "node").await.len(), 1);
+    assert_eq!(findings(&shop, "plugins").await.len(), 1);
+    let store = findings(&shop, "store").await;
+    assert_eq!(store[0]["status"], "warning", "{store:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_completion_script_is_the_member_of_a_document() {
+    let shop = Shop::new(Command::new(Handle::current())).await;
+    let script = shop.run("completion bash", None).await.stdout;
+    let document: Value =
+        serde_json::from_str(&shop.run("completion bash --json", None).await.stdout).unwrap();
+    assert_eq!(document["shell"], "bash");
+    assert_eq!(document["script"].as_str().unwrap().trim_end(), script.trim_end());
+}

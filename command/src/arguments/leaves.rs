@@ -2,9 +2,8 @@
 
 use super::{Parsers, described};
 
-/// What has no document: refused commands, and the scripts of shells.
-const WITHOUT: [&str; 11] = [
-    "completion",
+/// What has no document: refused commands.
+const WITHOUT: [&str; 10] = [
     "new",
     "convert",
     "policy",
@@ -45,7 +44,9 @@ fn line(command: &clap::Command, path: &str, flags: &[&str]) -> Vec<String> {
     let arguments = found(command, path).get_arguments();
     for argument in arguments.filter(|argument| argument.is_required_set()) {
         words.extend(argument.get_long().map(|name| format!("--{name}")));
-        words.push("value".to_owned());
+        let possible = argument.get_possible_values();
+        let value = possible.first().map_or("value", |value| value.get_name());
+        words.push(value.to_owned());
     }
     words
 }

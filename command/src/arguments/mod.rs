@@ -84,6 +84,8 @@ pub(crate) enum Verb {
         /// The shell.
         #[arg(value_enum)]
         shell: clap_complete::Shell,
+        #[command(flatten)]
+        form: OutputForm,
     },
     /// Selects the store of states.
     Login(LoginArguments),

@@ -64,19 +64,15 @@ struct Examination<'a> {
 impl Examination<'_> {
     async fn findings(&self) -> Vec<Finding> {
         let mut findings = vec![version(), self.home()];
-        let found = match FoundProject::above(&self.invocation.directory) {
+        let (found, is_readable) = match FoundProject::above(&self.invocation.directory) {
             Ok(found) => {
                 findings.push(project(found.as_ref(), self.invocation));
-                found
+                (found, true)
             }
             Err(failure) => {
-                findings.push(Finding::problem(
-                    "project",
-                    failure.message,
-                    "mend the project file",
-                ));
-                // Without it, neither the program nor the store is known.
-                return findings;
+                let advice = "mend the project file";
+                findings.push(Finding::problem("project", failure.message, advice));
+                (None, false)
             }
         };
         let runtime = Runtime::system(self.components.handle.clone());
@@ -87,6 +83,11 @@ impl Examination<'_> {
             findings.push(language.check(&runtime, self.invocation, is_needed).await);
         }
         findings.extend(self.plugins(found.as_ref()).await);
+        if !is_readable {
+            let unknown = "not examined: the project file can select it";
+            findings.push(Finding::warning("store", unknown, "mend the project file"));
+            return findings;
+        }
         match Session::open(self.components, self.invocation).await {
             Ok(session) => {
                 if let Some(found) = &found {

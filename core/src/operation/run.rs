@@ -363,22 +363,23 @@ impl OperationRun {
         }
         let summary = state.summary.as_ref();
         let changes = summary.map(|summary| summary.resource_changes.clone());
-        let history = session
-            .record_history(HistoryRecord {
-                kind: self.kind.history_name(),
-                message: self.options.message.clone(),
-                started: session.started(),
-                ended: runtime.clock.now(),
-                succeeded: succeeded && committed.is_ok(),
-                changes: changes.unwrap_or_default(),
-                config: self.stack.config.clone(),
-                environment: environment_of(self),
-            })
-            .await;
-        // Without its record, an operation keeps its journal, for the next session to record it.
-        let ended = match committed.and(history) {
-            Ok(()) => session.discard().await,
-            failed => failed,
+        let record = HistoryRecord {
+            kind: self.kind.history_name(),
+            message: self.options.message.clone(),
+            started: session.started(),
+            ended: runtime.clock.now(),
+            succeeded: succeeded && committed.is_ok(),
+            changes: changes.unwrap_or_default(),
+            config: self.stack.config.clone(),
+            environment: environment_of(self),
+        };
+        let ended = match committed {
+            Ok(()) => session.conclude(record).await,
+            // The journal stays, and the failure of the commit is reported, not that of the record.
+            failed => {
+                drop(session.record_history(record).await);
+                failed
+            }
         };
         result.and(written).and(ended)
     }

@@ -272,65 +272,65 @@ impl SimulatedProvider {
             .remove(&request.resource_type, &request.id);
     }
 
-    async fn invoke(&self, request: InvokeRequest) -> ProviderResult<Reply> {
+    async fn invoke(&self, mut request: InvokeRequest) -> ProviderResult<Reply> {
         if let Some(player) = self.player() {
             return player.invoke(&request);
         }
-        let token = request.token.clone();
-        let function = self.function(&token)?;
-        let mut arguments = request.arguments.clone();
-        let failures = function
-            .iter()
-            .flat_map(|function| function.check(&mut arguments));
-        let failures: Vec<CheckFailure> = failures.collect();
+        let (token, is_preview) = (request.token.clone(), request.preview);
+        let function = self.function(&token);
+        let failures = check(function.as_ref(), &mut request.arguments);
         if !failures.is_empty() {
             let result = PropertyMap::new();
             return Ok(Reply::Invoke(InvokeResponse { result, failures }));
         }
-        let is_preview = request.preview;
-        let answer = self.simulation.answer(&token, Call::Invoke(request)).await?;
-        match (answer, function) {
-            (Some(Reply::Invoke(mut answer)), Some(function)) => {
+        let arguments = request.arguments.clone();
+        match (
+            self.simulation.answer(&token, Call::Invoke(request)).await?,
+            function,
+        ) {
+            (Some(Reply::Invoke(mut answer)), Ok(Some(function))) => {
                 function.mark_secrets(&mut answer.result);
                 Ok(Reply::Invoke(answer))
             }
             (Some(answer), _) => Ok(answer),
-            (None, Some(function)) => Ok(Reply::Invoke(InvokeResponse {
+            (None, Ok(Some(function))) => Ok(Reply::Invoke(InvokeResponse {
                 result: function.result(&arguments, is_preview),
                 failures: Vec::new(),
             })),
-            (None, None) => Err(unanswered("function", &token)),
+            (None, Ok(None)) => Err(unanswered("function", &token)),
+            (None, Err(refusal)) => Err(refusal),
         }
     }
 
-    async fn method(&self, request: Box<MethodRequest>) -> ProviderResult<Reply> {
+    async fn method(&self, mut request: Box<MethodRequest>) -> ProviderResult<Reply> {
         if let Some(player) = self.player() {
             return player.method(&request);
         }
-        let token = request.token.clone();
-        let method = self.function(&token)?;
-        let mut arguments = request.arguments.clone();
-        let failures = method.iter().flat_map(|method| method.check(&mut arguments));
-        let failures: Vec<CheckFailure> = failures.collect();
+        let (token, is_preview) = (request.token.clone(), request.run.dry_run);
+        let method = self.function(&token);
+        let failures = check(method.as_ref(), &mut request.arguments);
         if !failures.is_empty() {
             return Ok(Reply::Method(MethodResponse {
                 failures,
                 ..MethodResponse::default()
             }));
         }
-        let is_preview = request.run.dry_run;
-        let answer = self.simulation.answer(&token, Call::Method(request)).await?;
-        match (answer, method) {
-            (Some(Reply::Method(mut answer)), Some(method)) => {
+        let arguments = request.arguments.clone();
+        match (
+            self.simulation.answer(&token, Call::Method(request)).await?,
+            method,
+        ) {
+            (Some(Reply::Method(mut answer)), Ok(Some(method))) => {
                 method.mark_secrets(&mut answer.result);
                 Ok(Reply::Method(answer))
             }
             (Some(answer), _) => Ok(answer),
-            (None, Some(method)) => Ok(Reply::Method(MethodResponse {
+            (None, Ok(Some(method))) => Ok(Reply::Method(MethodResponse {
                 result: method.result(&arguments, is_preview),
                 ..MethodResponse::default()
             })),
-            (None, None) => Err(unanswered("method", &token)),
+            (None, Ok(None)) => Err(unanswered("method", &token)),
+            (None, Err(refusal)) => Err(refusal),
         }
     }
 
@@ -377,6 +377,17 @@ impl SimulatedProvider {
             })
             .await?;
         component.finish(outputs).await
+    }
+}
+
+/// Completes the arguments of a function that the schema has, and returns what is wrong with them.
+fn check(
+    function: Result<&Option<FunctionCall<'_>>, &ProviderError>,
+    arguments: &mut PropertyMap,
+) -> Vec<CheckFailure> {
+    match function {
+        Ok(Some(function)) => function.check(arguments),
+        _ => Vec::new(),
     }
 }
 

@@ -266,7 +266,8 @@ pub trait Store: Send + Sync + 'static {
     }
 
     /// Returns whether a write can arrive after the lock of its process was taken over, so that only its condition stops it.
-    /// Each checkpoint has other bytes than any former one then: versions may be those of contents.
+    /// Each checkpoint has other bytes than any former one then: versions may be those of contents. A store that stands around another one
+    /// returns what that one does.
     fn has_late_writes(&self) -> bool {
         false
     }

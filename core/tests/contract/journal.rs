@@ -1,12 +1,13 @@
 //! The step journal: ordered, begins before provider calls, refusable, and valid at every prefix.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
 use stackwright::{
     Error, ErrorKind, Result, Stack, StackSettings,
     event::EventPayload,
-    operation::{OperationKind, OperationOptions, OperationResult},
+    operation::{Operation, OperationKind, OperationOptions, OperationResult},
+    program::from_fn,
     property::json::SecretForm,
     state::{
         JournalEntry, JournalRecord, JournalReplay, integrity,
@@ -15,8 +16,9 @@ use stackwright::{
     step::StepOp,
 };
 use stackwright_testkit::wait::{Ended as _, Within as _};
+use tokio::sync::Notify;
 
-use crate::fixture::{Scripted, program, stack};
+use crate::fixture::{Scripted, program, resource, stack};
 
 /// Records entries and the number of provider calls so far; refuses the entry of a given number.
 struct Receiver {
@@ -49,6 +51,23 @@ fn receiver(provider: &Arc<Scripted>, refuse: Option<usize>) -> (Arc<Receiver>, 
         ..StackSettings::default()
     };
     (receiver, settings)
+}
+
+/// Abandons the operation's calls when the beginning of the resource `a` arrives, before its provider is called.
+#[derive(Default)]
+struct Abandoning(OnceLock<Operation>);
+
+#[async_trait]
+impl JournalReceiver for Abandoning {
+    async fn receive(&self, entry: &Arc<JournalEntry>) -> Result<()> {
+        let begins =
+            matches!(&entry.record, JournalRecord::Begin { new: Some(new), .. } if new.urn.name() == "a");
+        if let Some(operation) = self.0.get().filter(|_| begins) {
+            operation.cancel();
+            operation.cancel();
+        }
+        Ok(())
+    }
 }
 
 /// Updates the stack to these resources, limited to the targets, if any.
@@ -124,6 +143,47 @@ async fn a_begin_is_acknowledged_before_the_provider_is_called() {
         [0, 1],
         "calls of the provider at the beginning and at the end"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_whose_call_was_never_sent_leaves_nothing_pending() {
+    let provider = Arc::new(Scripted::default());
+    let receiver = Arc::new(Abandoning::default());
+    let settings = StackSettings {
+        journal: Some(Arc::clone(&receiver) as _),
+        ..StackSettings::default()
+    };
+    let stack = stack(&provider, settings).await;
+    let known = Arc::new(Notify::new());
+    let waits = Arc::clone(&known);
+    let waiting = from_fn(move |context| {
+        let known = Arc::clone(&waits);
+        async move {
+            known.notified().within("the operation of the receiver").await;
+            context.monitor.register(resource("a", "1")).await?;
+            Ok(())
+        }
+    });
+    let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(waiting));
+    assert!(receiver.0.set(operation.clone()).is_ok());
+    known.notify_one();
+    let result = operation.ended().await;
+    assert!(result.error.is_some(), "it was cancelled");
+    assert!(
+        !provider
+            .calls
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|call| call.contains("create"))
+    );
+    let snapshot = stack.snapshot().await.unwrap();
+    assert!(
+        snapshot.pending_operations.is_empty(),
+        "{:?}",
+        snapshot.pending_operations
+    );
+    assert!(!snapshot.resources.iter().any(|record| record.urn.name() == "a"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

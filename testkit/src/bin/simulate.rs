@@ -1,8 +1,10 @@
 //! Runs simulations of consecutive seeds, as many at a time as there are processors: `simulate SEED RUNS`. The last line counts those that
-//! passed and failed. One run shows its trace.
+//! passed and failed. One run shows its trace. With a third argument, `unfenced` or `unchanged`, the fence of buckets does not work: what
+//! fails then are seeds that show it.
 
 use std::{
     io::Write as _,
+    panic::catch_unwind,
     process::ExitCode,
     sync::atomic::{AtomicU64, Ordering},
     thread,
@@ -10,15 +12,27 @@ use std::{
 
 use stackwright_testkit::simulation;
 
+fn usage() -> std::io::Result<ExitCode> {
+    writeln!(
+        std::io::stdout(),
+        "usage: simulate SEED RUNS [unfenced|unchanged]"
+    )?;
+    Ok(ExitCode::from(2))
+}
+
 fn main() -> std::io::Result<ExitCode> {
     let mut out = std::io::stdout();
-    let numbers: Vec<u64> = std::env::args()
-        .skip(1)
-        .map_while(|text| text.parse().ok())
-        .collect();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let numbers: Vec<u64> = arguments.iter().map_while(|text| text.parse().ok()).collect();
+    let mode = arguments.get(numbers.len()).map(String::as_str);
+    let run = match mode {
+        None => simulation::run,
+        Some("unfenced") => simulation::run_unfenced,
+        Some("unchanged") => simulation::run_unchanged,
+        Some(_) => return usage(),
+    };
     let [first, runs] = numbers[..] else {
-        writeln!(out, "usage: simulate SEED RUNS")?;
-        return Ok(ExitCode::from(2));
+        return usage();
     };
     let end = first.saturating_add(runs);
     let (next, failed) = (AtomicU64::new(first), AtomicU64::new(0));
@@ -30,7 +44,10 @@ fn main() -> std::io::Result<ExitCode> {
             if seed >= end {
                 return Ok(());
             }
-            let outcome = simulation::run(seed);
+            let outcome = catch_unwind(|| run(seed)).unwrap_or_else(|_| simulation::Outcome {
+                trace: Vec::new(),
+                failure: Some("a panic".to_owned()),
+            });
             if runs == 1 {
                 for line in outcome.trace {
                     writeln!(out, "{line}")?;

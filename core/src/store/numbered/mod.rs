@@ -233,6 +233,7 @@ impl<S: Store> Layer for NumberedJournals<S> {
 
     async fn delete_version(&self, key: &str, version: &Version) -> Result<()> {
         if !is_journal(key) {
+            self.forget_checkpoint(key).await?;
             return self.inner.delete_version(key, version).await;
         }
         let extent = Extent::parse(version).ok_or_else(|| changed(key))?;

@@ -181,6 +181,25 @@ async fn where_nothing_is_removed_under_a_condition_an_end_takes_the_place_of_a_
 }
 
 #[tokio::test]
+async fn a_sweep_removes_what_ended_journals_have_left_and_no_journal_that_has_begun() {
+    for (removal, left) in [(Removal::Conditional, 0), (Removal::Replacement, 2)] {
+        let runtime = Runtime::system(tokio::runtime::Handle::current());
+        let store = MemoryStore::new(runtime.clone());
+        let host = || Layered(NumberedJournals::new(store.clone(), runtime.clone(), removal));
+        let (one, other) = (host(), host());
+        for number in [1, 2] {
+            let key = part(KEY, "dead", number);
+            store.put(&key, "a".into(), Condition::Absent).await.unwrap();
+        }
+        one.sweep_journal(KEY).await.unwrap();
+        assert_eq!(keys(&store, "").await.len(), left, "{removal:?}");
+        begun(&other).await;
+        one.sweep_journal(KEY).await.unwrap();
+        assert_eq!(content(&other).await.unwrap(), "a\nb\nc\n");
+    }
+}
+
+#[tokio::test]
 async fn a_host_that_was_suspended_while_it_began_a_journal_removes_no_object_of_the_next_one() {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
     let store = MemoryStore::new(runtime.clone());

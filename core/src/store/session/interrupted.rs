@@ -16,6 +16,9 @@ use crate::{
 /// What the history states of an operation that has not recorded its end.
 pub(super) const IN_PROGRESS: &str = "in-progress";
 
+/// How many records other programs can have added since an operation whose record is looked for.
+const MAX_LATER_RECORDS: usize = 16;
+
 /// An operation that has left its journal: it has not recorded its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Interrupted {
@@ -59,7 +62,7 @@ impl Interrupted {
     async fn is_recorded(&self, storage: &StackStorage) -> Result<bool> {
         let newest = HistoryPage {
             skip: 0,
-            limit: Some(1),
+            limit: Some(MAX_LATER_RECORDS),
         };
         let start = self.started.as_second();
         let records = storage.history_page(newest).await?;

@@ -178,8 +178,7 @@ impl StackSession {
     /// Makes `snapshot` the stack's state, and sets writer and time in its manifest. At every moment either the
     /// previous checkpoint with the journal, or the new checkpoint defines the state.
     ///
-    /// The journal, which announces the checkpoint, stays until [`Self::discard`]: when the process ends before the operation's history
-    /// record is written, the next session writes one.
+    /// The journal, which announces the checkpoint, stays until [`Self::conclude`] or [`Self::discard`].
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] when the checkpoint is no longer the loaded one, or the journal belongs to another
@@ -241,6 +240,17 @@ impl StackSession {
         let mut head = self.head.lock().await;
         head.settle(&self.storage).await?;
         Ok(*head.base() == self.former)
+    }
+
+    /// Adds a committed operation to the stack's history, and then removes its journal: when the process ends in between, or before, the
+    /// next session finds the journal and adds a missing record. The journal of an operation whose record could not be written is removed,
+    /// too: what other programs write from then on would contradict it.
+    ///
+    /// # Errors
+    /// Those of [`Self::discard`] and of [`Self::record_history`], in this order.
+    pub(crate) async fn conclude(&self, record: HistoryRecord) -> Result<()> {
+        let recorded = self.record_history(record).await;
+        self.discard().await.and(recorded)
     }
 
     /// Removes the journal of an operation that has changed nothing, or whose changes are committed.

@@ -246,7 +246,8 @@ impl Moving {
         let checkpoint = write_checkpoint(&from.name.qualified(), &snapshot, SecretsShown::Sealed).await?;
         let hash = content_hash(&checkpoint);
         let mut head = Head::new(left.stored.base);
-        head.replace(from, checkpoint.into(), hash).await
+        let checkpoint = from.unlike_former(checkpoint.into());
+        head.replace(from, checkpoint, hash).await
     }
 
     /// Returns how many of the records a state has, under the URNs that `urn` selects.

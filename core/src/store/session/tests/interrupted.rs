@@ -97,8 +97,8 @@ async fn a_history_that_cannot_be_written_does_not_refuse_the_next_operation() {
     assert_eq!(names(&loaded.snapshot), ["a"]);
 }
 
-/// Creates a resource, commits it, and adds the record of the operation.
-async fn recorded(stack: &StackStorage) -> Result<()> {
+/// Creates a resource, commits it, and concludes the operation.
+async fn concluded(stack: &StackStorage) -> Result<()> {
     let (session, journal) = operation(stack).await?;
     let operation = journal.next_operation_id();
     let new = StateRef {
@@ -119,20 +119,19 @@ async fn recorded(stack: &StackStorage) -> Result<()> {
         config: Config::new(),
         environment: BTreeMap::new(),
     };
-    session.record_history(record).await?;
-    session.discard().await
+    session.conclude(record).await
 }
 
 #[tokio::test]
-async fn an_operation_that_ends_at_any_write_after_its_first_step_has_one_record() {
-    for fault in Fault::ALL {
-        let mut unrecorded = 0;
-        for at in 1..16 {
+async fn an_operation_whose_process_ends_at_any_write_after_its_first_step_has_one_record() {
+    for fault in [Fault::DeathBefore, Fault::DeathWithin, Fault::DeathAfter] {
+        let (mut unrecorded, mut at) = (0, 1);
+        loop {
             let store = memory();
             let stack = storage(&store, "shop/dev");
             stack.create().await.unwrap();
             let (faulty, faulty_stack) = faulty_storage(&store, fault, at);
-            let ended = recorded(&faulty_stack).await;
+            let ended = concluded(&faulty_stack).await;
             let before = results(&stack).await.len();
             drop(operation(&stack).await.unwrap());
             let case = format!("{fault:?} at write {at}: {ended:?}");
@@ -142,10 +141,28 @@ async fn an_operation_that_ends_at_any_write_after_its_first_step_has_one_record
                 ended.unwrap();
                 break;
             }
+            at += 1;
         }
         assert!(
             unrecorded >= 2,
             "{fault:?}: the checkpoint or its record was not written"
         );
     }
+}
+
+#[tokio::test]
+async fn an_operation_whose_record_is_refused_fails_and_leaves_no_journal() {
+    let mut refused = 0;
+    for at in 1..16 {
+        let store = memory();
+        let stack = storage(&store, "shop/dev");
+        stack.create().await.unwrap();
+        let (_, faulty_stack) = faulty_storage(&store, Fault::Refused, at);
+        let ended = concluded(&faulty_stack).await;
+        let is_recorded = !results(&stack).await.is_empty();
+        let has_journal = stack.read().await.unwrap().has_journal();
+        assert!(ended.is_err() || is_recorded && !has_journal, "write {at}");
+        refused += usize::from(!is_recorded && !has_journal);
+    }
+    assert!(refused >= 1, "the record was refused");
 }

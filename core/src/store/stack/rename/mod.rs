@@ -15,7 +15,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     state::deployment::content_hash,
     store::{
-        Condition, StackName, Version, changed,
+        Condition, StackName, Version,
         layout::{BACKUP_ENDING, CHECKPOINT_ENDINGS},
     },
 };
@@ -159,8 +159,9 @@ fn finishing(from: &str, to: &str) -> Result<String> {
     )
 }
 
-/// What stands under the former name of a stack before its renaming. Only that is removed: a process that is suspended in a renaming, and
-/// whose locks are taken over meanwhile, leaves a stack that has got the name since.
+/// Checkpoint and history under the former name of a stack before its renaming. Of these, only that is removed: a process that is suspended
+/// in a renaming, and whose locks are taken over meanwhile, leaves those of a stack that has got the name since. Where a store cannot
+/// remove by version, that holds up to the comparison of the versions.
 struct Former {
     /// The keys and versions of its checkpoints in all forms.
     checkpoints: Vec<(String, Version)>,
@@ -344,7 +345,8 @@ impl<'a> Rename<'a> {
             (_, None) => {
                 // Both notes precede the copies. What the new name has with one of them is no copy.
                 if self.has_both(&renaming).await? {
-                    remove_beside(to, &to.own_history().await?).await?;
+                    remove_history(to, &to.own_history().await?).await?;
+                    to.store.delete(&to.name.tags()).await?;
                     for (_, copy) in self.equal_backups().await? {
                         to.store.delete(&copy).await?;
                     }
@@ -428,9 +430,8 @@ impl<'a> Rename<'a> {
         for (key, version) in &former.checkpoints {
             store.delete_version(key, version).await?;
         }
-        if let Some(key) = self.from.checkpoint_key().await? {
-            return Err(changed(&key));
-        }
+        // Tags of a stack that another program has created under the former name since are its own.
+        let is_taken = self.from.checkpoint_key().await?.is_some();
         for (backup, _) in self.equal_backups().await? {
             store.delete(&backup).await?;
         }
@@ -438,8 +439,10 @@ impl<'a> Rename<'a> {
         for orphan in renaming.orphans.keys() {
             store.delete(orphan).await?;
         }
-        self.carry_tags().await?;
-        remove_beside(self.from, &former.history).await?;
+        if !is_taken {
+            self.carry_tags().await?;
+        }
+        remove_history(self.from, &former.history).await?;
         if !renaming.config {
             return self.forget().await;
         }
@@ -515,13 +518,12 @@ impl<'a> Rename<'a> {
     }
 }
 
-/// Removes the objects of a history, and the tags of its name.
-async fn remove_beside(storage: &StackStorage, history: &[String]) -> Result<()> {
+/// Removes the objects of a history.
+async fn remove_history(storage: &StackStorage, history: &[String]) -> Result<()> {
     let StackStorage { store, name, .. } = storage;
     for key in history {
         store.delete(key).await?;
     }
-    store.delete(&name.tags()).await?;
     store.tidy(&name.history()).await;
     Ok(())
 }
