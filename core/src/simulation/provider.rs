@@ -339,8 +339,7 @@ impl SimulatedProvider {
         let Some(schema) = self.schema() else {
             return Ok(None);
         };
-        schema
-            .function(token)
+        FunctionCall::of(schema, token)
             .map_err(|refusal| ProviderError::new(ProviderStatus::NotFound, refusal))
     }
 

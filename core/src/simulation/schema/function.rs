@@ -65,36 +65,34 @@ pub(in crate::simulation) struct FunctionCall<'a> {
     token: &'a str,
 }
 
-impl PackageSchema {
+impl<'a> FunctionCall<'a> {
     /// Returns the call of a function or a method; `None` where the schema has none at all.
     ///
     /// # Errors
     /// The text of the refusal of one that the schema lacks, with the most similar one.
-    pub(in crate::simulation) fn function<'a>(
-        &'a self,
+    pub(in crate::simulation) fn of(
+        schema: &'a PackageSchema,
         token: &'a str,
-    ) -> Result<Option<FunctionCall<'a>>, String> {
-        if let Some(FunctionSchema(function)) = self.functions.get(token) {
-            return Ok(Some(FunctionCall {
-                schema: self,
+    ) -> Result<Option<Self>, String> {
+        if let Some(FunctionSchema(function)) = schema.functions.get(token) {
+            return Ok(Some(Self {
+                schema,
                 function,
                 token,
             }));
         }
-        if self.functions.is_empty() {
+        if schema.functions.is_empty() {
             return Ok(None);
         }
-        let near = nearest_names(token, self.functions.keys().map(String::as_str), 1);
+        let near = nearest_names(token, schema.functions.keys().map(String::as_str), 1);
         let hint = near.first().map(|near| format!("; did you mean `{near}`?"));
         let hint = hint.unwrap_or_default();
         Err(format!(
             "the schema of {} has no function {token}{hint}",
-            self.name
+            schema.name
         ))
     }
-}
 
-impl FunctionCall<'_> {
     /// Adds the defaults of arguments that are left out, and returns what is wrong with the others.
     pub(in crate::simulation) fn check(&self, arguments: &mut PropertyMap) -> Vec<CheckFailure> {
         self.function.complete(arguments);

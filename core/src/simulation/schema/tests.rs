@@ -189,7 +189,7 @@ fn member(result: &PropertyMap, name: &str) -> PropertyValue {
 /// Returns the result of a function of the schema.
 fn result(token: &str, arguments: Value) -> PropertyMap {
     let schema = schema();
-    let function = schema.function(token).unwrap().unwrap();
+    let function = FunctionCall::of(&schema, token).unwrap().unwrap();
     let mut arguments = map(arguments);
     assert!(function.check(&mut arguments).is_empty());
     function.result(&arguments, false)
@@ -225,24 +225,27 @@ fn results_of_functions_have_their_arguments_and_values_of_the_declared_types() 
 #[test]
 fn arguments_of_functions_are_checked_and_unknown_functions_have_the_nearest_name() {
     let schema = schema();
-    let function = schema.function("cloud:index/getZone:getZone").unwrap().unwrap();
+    let function = FunctionCall::of(&schema, "cloud:index/getZone:getZone")
+        .unwrap()
+        .unwrap();
     let failures = function.check(&mut map(json!({"nam": "a"})));
     let failures: Vec<_> = failures.into_iter().map(|failure| failure.property).collect();
     assert_eq!(failures, ["nam", "name"]);
-    let refusal = schema.function("cloud:index/getZone:getZones").err().unwrap();
+    let refusal = FunctionCall::of(&schema, "cloud:index/getZone:getZones")
+        .err()
+        .unwrap();
     assert!(
         refusal.contains("did you mean `cloud:index/getZone:getZone`?"),
         "{refusal}"
     );
     let without = PackageSchema::read(&json!({"name": "cloud"})).unwrap();
-    assert!(without.function("cloud:index:any").unwrap().is_none());
+    assert!(FunctionCall::of(&without, "cloud:index:any").unwrap().is_none());
 }
 
 #[test]
 fn a_method_s_result_is_unknown_in_a_preview_with_unknown_arguments() {
     let schema = schema();
-    let method = schema
-        .function("cloud:index/machine:Machine/start")
+    let method = FunctionCall::of(&schema, "cloud:index/machine:Machine/start")
         .unwrap()
         .unwrap();
     let arguments = [("__self__", PropertyValue::unknown())].into_iter().collect();
