@@ -25,7 +25,8 @@ impl StackStorage {
         }
     }
 
-    /// Changes the bytes of the checkpoint, and not what they mean, after a takeover in a store with late writes. A write that was begun before, under the condition that the checkpoint is unchanged, fails then.
+    /// Changes the bytes of the checkpoint, and not what they mean, after a takeover in a store with late writes. A write that was begun
+    /// before, under the condition that the checkpoint is unchanged, fails then.
     ///
     /// # Errors
     /// Those of the store; [`ErrorKind::Conflict`] when the checkpoint changes at each attempt.

@@ -39,7 +39,6 @@ async fn remove_locked(storage: &StackStorage, force: bool) -> Result<()> {
     let StackStorage { store, name, .. } = storage;
     // A process that is suspended in the removal, and whose lock is taken over meanwhile, removes nothing that its successor writes.
     let history = store.list(&name.history()).await?;
-    let tags = store.get(&name.tags()).await?;
     let CheckpointBase { key: base, version } = &stored.base;
     // The copy must be durable before the original is removed.
     if let Some(object) = store.get(base).await? {
@@ -65,8 +64,9 @@ async fn remove_locked(storage: &StackStorage, force: bool) -> Result<()> {
         }
     }
     remove_journal(storage, stored.journal.as_ref()).await?;
-    if let Some(tags) = tags {
-        store.delete_version(&name.tags(), &tags.version).await?;
+    // Those of a stack that has been created since are its own. They are set without the lock, so that their version shows nothing.
+    if storage.checkpoint_key().await?.is_none() {
+        store.delete(&name.tags()).await?;
     }
     // A stack that is created under the name has no part in an interrupted change of this one.
     store.delete(&name.rekeying()).await?;
