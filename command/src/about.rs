@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, fs};
 
 use serde::Serialize;
 use stackwright::{COMPATIBLE_VERSION, store::HostFacts};
+use stackwright_project::FoundProject;
 
 use crate::{
     arguments::AboutArguments,
@@ -118,7 +119,7 @@ pub(crate) async fn about(session: &Session<'_>, arguments: &AboutArguments) -> 
     let HostFacts {
         username, hostname, ..
     } = HostFacts::system();
-    let language = |found: &crate::place::FoundProject| found.file.runtime.name.clone();
+    let language = |found: &FoundProject| found.file.runtime.name.clone();
     let document = Document {
         plugins,
         host: host(),

@@ -8,7 +8,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use stackwright::plugin::OutputLines;
-use stackwright_project::yaml::Node;
+use stackwright_project::{FoundProject, yaml::Node};
 use tokio::{
     io::{AsyncRead, BufReader},
     process::{Child, Command},
@@ -17,7 +17,6 @@ use tokio::{
 use crate::{
     failure::{Failure, Result},
     invocation::{Invocation, Output},
-    place::FoundProject,
 };
 
 /// The packages that an update of the installer itself consists of.

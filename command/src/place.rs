@@ -10,7 +10,7 @@ use stackwright::{
     runtime::Runtime,
     store::{self, Credentials, Store},
 };
-use stackwright_project::ProjectFile;
+use stackwright_project::FoundProject;
 
 use crate::{
     failure::{Failure, Result},
@@ -18,8 +18,6 @@ use crate::{
     invocation::Invocation,
 };
 
-/// The names that a project file can have.
-const PROJECT_FILES: [&str; 3] = ["Pulumi.yaml", "Pulumi.yml", "Pulumi.json"];
 /// The stores that there are.
 const STORES: &str = "this engine keeps states in folders (file:///absolute/folder, file://./relative/folder, or file://~ for the \
                       home), buckets (s3://, gs://, azblob://) and databases (postgres://)";
@@ -27,38 +25,6 @@ const STORES: &str = "this engine keeps states in folders (file:///absolute/fold
 /// The scheme of folders, and those of the other stores.
 const FILE: &str = "file://";
 const REMOTE: [&str; 5] = ["s3", "gs", "azblob", "postgres", "postgresql"];
-
-/// The file of a project, and what it contains.
-#[derive(Clone, Debug)]
-pub(crate) struct FoundProject {
-    pub(crate) path: PathBuf,
-    pub(crate) file: ProjectFile,
-}
-
-impl FoundProject {
-    /// Looks for a project file in a folder and those above it.
-    pub(crate) fn above(folder: &Path) -> Result<Option<Self>> {
-        for folder in folder.ancestors() {
-            for name in PROJECT_FILES {
-                let path = folder.join(name);
-                let text = match fs::read_to_string(&path) {
-                    Ok(text) => text,
-                    Err(_) if !path.exists() => continue,
-                    Err(error) => return Err(Failure::new(format!("reading {}: {error}", path.display()))),
-                };
-                let file = ProjectFile::parse(&text)
-                    .map_err(|error| Failure::from(error).after(&format!("{}: ", path.display())))?;
-                return Ok(Some(Self { path, file }));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns the folder of the file.
-    pub(crate) fn folder(&self) -> &Path {
-        self.path.parent().unwrap_or(Path::new("/"))
-    }
-}
 
 /// Returns the URL of the selected store, and the folder that relative ones begin at.
 pub(crate) fn store_url(

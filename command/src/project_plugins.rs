@@ -4,13 +4,12 @@ use stackwright::plugin::{
     InstalledPlugin, PluginArchive, PluginCache, PluginInstallation, PluginKind, PluginSelection,
     RequiredPlugin,
 };
-use stackwright_project::required_plugins;
+use stackwright_project::{FoundProject, required_plugins};
 
 use crate::{
     downloads::{Servers, install_one},
     failure::{Failure, Result},
     invocation::Invocation,
-    place::FoundProject,
 };
 
 /// Returns the project of the working directory.

@@ -11,7 +11,7 @@ use stackwright::{
         kind::{KEY_SERVICE, PASSPHRASE},
     },
 };
-use stackwright_project::Project;
+use stackwright_project::{FoundProject, Project};
 
 use crate::{
     arguments::{GlobalArguments, Parsers},
@@ -19,7 +19,7 @@ use crate::{
     failure::{Failure, Result},
     home::Home,
     invocation::{Ask, Invocation},
-    place::{FoundProject, expanded, open_store, store_url},
+    place::{expanded, open_store, store_url},
     running::{Place, Running},
     secrets::{EnvironmentSecrets, Passphrases},
 };
@@ -82,13 +82,10 @@ impl<'a> Session<'a> {
                 (engine, Some(secrets))
             }
         };
-        let project = match found {
-            Some(found) => {
-                let project = Project::open(&engine, found.folder()).await?;
-                Some((found, project))
-            }
-            None => None,
-        };
+        let project = found.map(|found| {
+            let project = found.open(&engine);
+            (found, project)
+        });
         Ok(Self {
             invocation,
             engine,

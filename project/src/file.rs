@@ -79,6 +79,14 @@ impl SettingsText {
         })
     }
 
+    /// Returns whether there is a file `stem` with one of the endings.
+    pub(crate) fn exists(folder: &Path, stem: &str) -> bool {
+        let mut paths = ENDINGS
+            .into_iter()
+            .map(|ending| folder.join(format!("{stem}.{ending}")));
+        paths.any(|path| path.exists())
+    }
+
     /// Reads the file at a path.
     pub(crate) fn read_path(path: PathBuf) -> Result<Self> {
         let text =

@@ -11,6 +11,13 @@ use crate::{
     yaml::{Format, Mapping, Node},
 };
 
+/// The text of a file, and the mapping that it was parsed as.
+#[derive(Clone, Debug, PartialEq)]
+struct Source {
+    text: String,
+    written: Node,
+}
+
 /// The content of a stack file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StackFile {
@@ -28,8 +35,8 @@ pub struct StackFile {
     pub extra: Mapping,
     /// The project, to which keys without a namespace belong.
     project: Option<String>,
-    /// The text from which it was read, whose form and comments are kept.
-    source: Option<String>,
+    /// What it was read from, whose form and comments are kept.
+    source: Option<Source>,
     format: Format,
 }
 
@@ -52,11 +59,16 @@ impl StackFile {
     /// # Errors
     /// As [`Self::parse`].
     pub fn parse_as(text: &str, format: Format, project: Option<&str>) -> Result<Self> {
-        let Node::Mapping(entries) = Node::parse(text)? else {
+        let parsed = Node::parse(text)?;
+        let source = (!text.is_empty()).then(|| Source {
+            text: text.to_owned(),
+            written: parsed.clone(),
+        });
+        let Node::Mapping(entries) = parsed else {
             return Err(Error::invalid("a stack file must be a mapping"));
         };
         let mut file = Self {
-            source: (!text.is_empty()).then(|| text.to_owned()),
+            source,
             project: project.map(str::to_owned),
             format,
             ..Self::default()
@@ -113,10 +125,10 @@ impl StackFile {
                 Format::Json => node.to_json(),
             });
         };
-        match Node::parse(source)? {
-            Node::Mapping(written) => Node::edit(source, &self.entries(&written)?, self.format),
-            _ => Err(Error::internal("a stack file is no mapping")),
-        }
+        let Source { text, written } = source;
+        let entries = written.as_mapping().map(|written| self.entries(written));
+        let entries = entries.ok_or_else(|| Error::internal("a stack file is no mapping"))??;
+        written.edit_parsed(text, entries, self.format)
     }
 
     /// Returns the entries in the order of those that are `written`; equal ones keep their form.

@@ -10,7 +10,7 @@ use stackwright::{
     runtime::Runtime,
     store::{LockHolder, StackSummary},
 };
-use stackwright_project::{MissingPart, missing_part};
+use stackwright_project::{FoundProject, MissingPart, missing_part};
 
 use self::{
     finding::{Finding, Report},
@@ -22,7 +22,7 @@ use crate::{
     failure::{Failure, Result},
     home::Home,
     invocation::Invocation,
-    place::{FoundProject, without_user},
+    place::without_user,
     project_plugins,
     session::{Components, Session},
     text,
@@ -69,9 +69,9 @@ impl Examination<'_> {
                 findings.push(project(found.as_ref(), self.invocation));
                 (found, true)
             }
-            Err(failure) => {
+            Err(error) => {
                 let advice = "mend the project file";
-                findings.push(Finding::problem("project", failure.message, advice));
+                findings.push(Finding::problem("project", Failure::from(error).message, advice));
                 (None, false)
             }
         };

@@ -1,6 +1,7 @@
 //! A project in a folder: its files, and stacks that are opened with their settings.
 
 mod access;
+mod found;
 mod open;
 mod settings;
 mod source;
@@ -21,6 +22,7 @@ use crate::{
 };
 
 pub use access::{ConfigChange, ConfigEntry};
+pub use found::FoundProject;
 pub use open::open_stack;
 
 /// The limit of attempts to change a file that other programs change as well.
@@ -88,14 +90,18 @@ impl Project {
         let folder: PathBuf = folder.into();
         let folder = std::path::absolute(&folder)
             .map_err(|error| Error::invalid(format!("{}: {error}", folder.display())))?;
-        let project = Self(Arc::new(Parts {
+        let project = Self::of(engine, folder, None);
+        project.file().await?;
+        Ok(project)
+    }
+
+    fn of(engine: &Engine, folder: PathBuf, parsed: Option<Parsed>) -> Self {
+        Self(Arc::new(Parts {
             engine: engine.clone(),
             folder,
             config_file: None,
-            parsed: Arc::default(),
-        }));
-        project.file().await?;
-        Ok(project)
+            parsed: Arc::new(Mutex::new(parsed)),
+        }))
     }
 
     /// Returns the same project, whose stacks have their settings in `file` instead of `Pulumi.<stack>.yaml`.

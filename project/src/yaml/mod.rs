@@ -11,6 +11,7 @@ pub(crate) use place::change;
 pub use scalar::{Resolved, Scalar, Style};
 
 use indexmap::IndexMap;
+use stackwright::Error;
 
 /// The language of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,7 +64,20 @@ impl Node {
     /// [`stackwright::ErrorKind::InvalidInput`] when the text is malformed, or has a form in which the change cannot be
     /// made without a loss: an anchor to which an alias refers, or an explicit key.
     pub fn edit(source: &str, new: &Mapping, format: Format) -> stackwright::Result<String> {
-        edit::edit(source, new, format)
+        match Self::parse(source)? {
+            old @ Self::Mapping(_) => old.edit_parsed(source, new.clone(), format),
+            _ => Err(Error::invalid("the document is no mapping")),
+        }
+    }
+
+    /// As [`Self::edit`], for a text that was parsed as this mapping.
+    pub(crate) fn edit_parsed(
+        &self,
+        source: &str,
+        new: Mapping,
+        format: Format,
+    ) -> stackwright::Result<String> {
+        edit::edit(source, self, &Self::Mapping(new), format)
     }
 
     /// Creates a text.

@@ -6,13 +6,13 @@ mod git;
 use std::collections::BTreeMap;
 
 use stackwright::COMPATIBLE_VERSION;
+use stackwright_project::FoundProject;
 
 use ci::Build;
 
 use crate::{
     arguments::{GivenFlag, OperationArguments},
     invocation::Invocation,
-    place::FoundProject,
     session::Session,
 };
 
