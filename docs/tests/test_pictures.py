@@ -82,9 +82,11 @@ def _draw_placed(engine: sync.Engine, things: Things, folder: Path) -> None:
     (folder / "providers.html").write_text(engine.stack("shop/placed", placed("there", "a")).preview().to_html())
     stack = engine.stack("shop/placed", placed("here", "b"))
     things.refuses = True
-    with pytest.raises(sw.FailedError):
+    with pytest.raises(sw.FailedError) as failed:
         stack.up()
     things.refuses = False
+    assert failed.value.result is not None
+    (folder / "failed_steps.html").write_text(failed.value.result.to_html())
     (folder / "copies.html").write_text(stack.graph().to_html())
     (folder / "copy.html").write_text(stack.preview().to_html())
 
@@ -288,6 +290,9 @@ def test_a_failed_operation_and_changed_outputs_are_shown(page: Any, pages: Path
     assert page.inner_text("#outcome") == "Failed RuntimeError: no more of [secret]"
     assert SECRET not in page.content()
     shot(page, "failed")
+    page.goto(f"file://{pages}/failed_steps.html")
+    shown = page.locator(".operation").all_inner_texts()
+    assert any(text.endswith(", 1 failed") for text in shown), shown
     page.goto(f"file://{pages}/outputs.html")
     assert page.locator("#outcome").is_hidden()
     page.click("#outputs")

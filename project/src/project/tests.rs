@@ -98,6 +98,28 @@ fn engine(secrets: Arc<dyn SecretsProvider>) -> Engine {
 }
 
 #[tokio::test]
+async fn a_project_is_found_from_below_and_a_file_that_changes_later_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let below = folder.path().join("src/deep");
+    fs::create_dir_all(&below).unwrap();
+    let file = folder.path().join("Pulumi.yml");
+    fs::write(&file, PROJECT).unwrap();
+    let found = FoundProject::above(&below).unwrap().unwrap();
+    assert_eq!((found.folder(), &found.path), (folder.path(), &file));
+    let project = found.open(&engine(Arc::new(Base64Provider)));
+    assert_eq!(project.file().await.unwrap(), found.file);
+    fs::write(&file, PROJECT.replace("shop", "store")).unwrap();
+    assert_eq!(project.file().await.unwrap().name, "store");
+    fs::write(&file, "name: [\n").unwrap();
+    let error = FoundProject::above(&below).unwrap_err();
+    assert!(
+        error.message().starts_with(&format!("{}: ", file.display())),
+        "{error}"
+    );
+    assert!(FoundProject::above(Path::new("/proc/1")).unwrap().is_none());
+}
+
+#[tokio::test]
 async fn values_are_set_at_paths_and_read_back() {
     let shop = Shop::new(PROJECT, Arc::new(Base64Provider)).await;
     shop.put(

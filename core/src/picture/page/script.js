@@ -631,14 +631,16 @@
     refresh(true);
   }
 
-  /** Writes the number of resources of each operation, of those that can be shown. */
+  /** Writes the number of resources of each operation, of those that can be shown, and how many of these have failed. */
   function countOperations() {
     for (const button of find("operations").children) {
       const { op } = button.dataset;
       const counted = nodes.filter((node) => node.op === op && isOffered(node));
       const words = new Set(counted.map(wordingOf));
       button.hidden = counted.length === 0;
-      button.textContent = `${OPERATIONS[op][0]} ${counted.length} ${words.size === 1 ? [...words][0] : op}`.trim();
+      const failed = counted.filter((node) => node.failure !== undefined).length;
+      const failures = failed === 0 ? "" : `, ${failed} failed`;
+      button.textContent = `${OPERATIONS[op][0]} ${counted.length} ${words.size === 1 ? [...words][0] : op}${failures}`.trim();
     }
   }
 
