@@ -23,6 +23,8 @@ SECRET = "hunter2-hunter2"
 LARGE = 2_000
 MAX_LOAD_TIME = 2_000
 """In milliseconds, until the graph of the large stack is drawn."""
+MAX_WAIT_TIME = 10_000
+"""The same, until a condition holds."""
 MAX_FRAME_TIME = 100
 """The same, for the median frame while the large graph is moved: without a graphics card, and beside other work."""
 
@@ -119,6 +121,7 @@ def _draw(folder: Path) -> None:
         engine.stack("shop/dev", shop(False)).up()
         preview = engine.stack("shop/dev", shop(True)).preview()
         (folder / "small.html").write_text(preview.to_html())
+        (folder / "notebook.html").write_text(f"<!doctype html><title>Notebook</title>{preview._repr_html_()}")
         assert engine.stack("shop/site", site("here")).up().has_changes
         changed = engine.stack("shop/site", site("there")).preview()
         assert '~ url: "here" -> "there"' in str(changed), str(changed)
@@ -175,6 +178,32 @@ def status(page: Any, pattern: str) -> None:
     expect(page.locator("#status")).to_have_text(re.compile(pattern))
 
 
+def eventually(frame: Any, condition: str) -> None:
+    """Waits for a condition on the drawn graph, as an expression of JavaScript over `cy`; frames of animation are not made when it is hidden."""
+    frame.evaluate(f"""() => new Promise((resolve, reject) => {{
+        const cy = document.getElementById("graph")._cyreg.cy;
+        const end = performance.now() + {MAX_WAIT_TIME};
+        const look = () => {{
+            if ({condition}) resolve();
+            else if (performance.now() > end) reject(new Error("not in time"));
+            else setTimeout(look, 10);
+        }};
+        look();
+    }})""")
+
+
+def of_graph(frame: Any, expression: str) -> Any:
+    """Evaluates an expression of JavaScript over `cy`, the drawn graph."""
+    return frame.evaluate(f'() => {{ const cy = document.getElementById("graph")._cyreg.cy; return {expression}; }}')
+
+
+VIEWPORT = "({ zoom: cy.zoom(), x: cy.pan().x, y: cy.pan().y })"
+FITS = """((box, size) => size.width > 0 && box.x1 >= 0 && box.y1 >= 0 && box.x2 <= size.width && box.y2 <= size.height
+    && Math.abs(box.x1 + box.x2 - size.width) < 2 && Math.abs(box.y1 + box.y2 - size.height) < 2)(
+    cy.elements().renderedBoundingBox(), document.getElementById("graph").getBoundingClientRect())"""
+"""Whether the graph is in the middle of its place, and not cut."""
+
+
 def test_a_preview_shows_its_steps_and_the_changes_of_a_resource(page: Any, pages: Path) -> None:
     page.goto(f"file://{pages}/small.html")
     assert page.title() == "Preview of shop/dev"
@@ -193,6 +222,35 @@ def test_a_preview_shows_its_steps_and_the_changes_of_a_resource(page: Any, page
     page.reload()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     shot(page, "small-dark")
+
+
+def test_the_graph_of_a_notebook_fits_when_it_is_opened_and_keeps_the_view_of_the_user(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/notebook.html")
+    page.click("summary")
+    frame = page.locator("iframe").element_handle().content_frame()
+    frame.locator("#status", has_text="resources").wait_for()
+    eventually(frame, FITS)
+    page.locator("iframe").scroll_into_view_if_needed()
+    shot(page, "notebook")
+    frame.click("#zoom-in")
+    before = of_graph(frame, VIEWPORT)
+    page.set_viewport_size({"width": 1000, "height": 900})
+    eventually(frame, "cy.width() < 1000")
+    assert of_graph(frame, VIEWPORT) == before
+    for display in ("none", "inline"):
+        page.locator("iframe").evaluate(f"(iframe) => {{ iframe.style.display = '{display}'; }}")
+        eventually(frame, f"(document.getElementById('graph').clientWidth === 0) === {str(display == 'none').lower()}")
+    eventually(frame, "cy.width() > 0")
+    assert of_graph(frame, VIEWPORT) == before
+
+
+def test_a_search_in_the_list_fits_the_graph_that_is_shown_after_it(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/large.html")
+    page.click("#show-list")
+    page.fill("#search", "thing-7-5")
+    status(page, "^1 of ")
+    page.click("#show-graph")
+    assert of_graph(page, FITS)
 
 
 def test_resources_are_searched_filtered_and_folded(page: Any, pages: Path) -> None:

@@ -15,6 +15,7 @@
   /** Largest proportion of width to height that rows of unconnected resources aim at. */
   const PROPORTION = 1.7;
   const SWEEPS = 3;
+  const MAX_FIRST_ZOOM = 1.1;
   /** Number of dependencies from which on only those of the selected resource are drawn. */
   const EDGE_LIMIT = 4000;
 
@@ -56,6 +57,8 @@
   const OUTPUTS = "outputs";
   let selected;
   let view;
+  /** Whether the graph has still to be fitted into its place: it cannot be as long as the page or the graph is hidden. */
+  let isFitDue = true;
   /** The dependencies that are drawn with the selected resource only. */
   let undrawn = [];
   let summary = "";
@@ -350,7 +353,19 @@
 
   const arrow = ([from, to], classes) => ({ group: "edges", data: { id: `e${from}-${to}`, source: `n${from}`, target: `n${to}` }, classes });
 
-  function draw(fits) {
+  /** Fits the graph into its place, if that has a size; a small one is not enlarged much. */
+  function fitWhenSized() {
+    if (find("graph").clientWidth === 0 || find("graph").clientHeight === 0) return;
+    view.resize();
+    fit();
+    if (view.zoom() > MAX_FIRST_ZOOM) {
+      view.zoom(MAX_FIRST_ZOOM);
+      view.center();
+    }
+    isFitDue = false;
+  }
+
+  function draw() {
     const { shown, count } = filtered();
     const { visible, places, edges, isOpen, container } = layout(shown);
     const many = edges.length > 600;
@@ -368,21 +383,15 @@
     const isDense = edges.length > EDGE_LIMIT;
     undrawn = isDense ? edges : [];
     for (const edge of isDense ? [] : edges) elements.push(arrow(edge, many ? ["many"] : []));
-    const kept = view === undefined || fits ? undefined : { zoom: view.zoom(), pan: view.pan() };
+    const kept = view === undefined || isFitDue ? undefined : { zoom: view.zoom(), pan: view.pan() };
     view?.destroy();
     view = cytoscape({
-      container: find("graph"), elements, style: styleOf(), layout: { name: "preset", fit: kept === undefined, padding: 30 },
+      container: find("graph"), elements, style: styleOf(), layout: { name: "preset", fit: false },
       minZoom: 0.02, maxZoom: 3, boxSelectionEnabled: false, autoungrabify: true,
       hideEdgesOnViewport: many, textureOnViewport: visible.length > 500, pixelRatio: visible.length > 1000 ? 1 : "auto",
     });
-    if (kept === undefined) {
-      if (view.zoom() > 1.1) {
-        view.zoom(1.1);
-        view.center();
-      }
-    } else {
-      view.viewport(kept);
-    }
+    if (kept === undefined) fitWhenSized();
+    else view.viewport(kept);
     view.on("tap", "node", (event) => select(Number(event.target.id().slice(1))));
     view.on("dbltap", "node", (event) => toggle(Number(event.target.id().slice(1))));
     view.on("tap", (event) => event.target === view && select(undefined));
@@ -612,7 +621,8 @@
   // ---- controls ----
 
   function refresh(fits) {
-    if (find("list").hidden) draw(fits);
+    isFitDue ||= fits;
+    if (find("list").hidden) draw();
     else drawList();
     drawDetails();
   }
@@ -663,6 +673,11 @@
     nodes.forEach((node, at) => isGroup(at) && select.append(element("option", { value: at }, shortened(`${node.name} (${node.type})`, 60))));
     select.hidden = select.options.length === 1;
   }
+
+  new ResizeObserver(() => {
+    if (isFitDue && find("list").hidden) fitWhenSized();
+    else view.resize();
+  }).observe(find("graph"));
 
   function setTheme(theme) {
     document.documentElement.dataset.theme = theme;
@@ -725,5 +740,5 @@
   document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   makeFilters();
   if (nodes.length > MAX_UNFOLDED) nodes.forEach((_, at) => isGroup(at) && folded.add(at));
-  draw(true);
+  draw();
 })();
