@@ -343,6 +343,42 @@ def test_a_search_opens_the_folded_components_of_its_hits(page: Any, pages: Path
     assert page.locator('[role="treeitem"]').count() == LARGE // 40
 
 
+def test_a_component_that_is_folded_during_a_search_stays_folded_until_the_words_change(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/large.html")
+    page.click("#show-list")
+    page.fill("#search", "thing-7-5")
+    status(page, "^1 of ")
+    items = page.locator('[role="treeitem"]')
+    component = items.first
+
+    def is_open() -> bool:
+        expanded = component.get_attribute("aria-expanded")
+        assert items.count() == (2 if expanded == "true" else 1)
+        return bool(expanded == "true")
+
+    assert is_open()
+    component.locator(".fold").first.click()
+    assert not is_open()
+    # Another filter opens it no more than the list and the graph do.
+    page.click('.operation[data-op="create"]')
+    page.click('.operation[data-op="create"]')
+    page.click("#show-graph")
+    status(page, "^1 of .*, 1 drawn")
+    page.click("#show-list")
+    assert not is_open()
+    component.locator(".fold").first.click()
+    assert is_open()
+    page.click("#fold-all")
+    assert not is_open()
+    page.click("#unfold-all")
+    assert is_open()
+    page.click("#fold-all")
+    page.fill("#search", "thing-7-6")
+    status(page, "^1 of ")
+    page.locator('[role="treeitem"] >> text=thing-7-6').wait_for()
+    assert is_open()
+
+
 def test_a_failed_operation_and_changed_outputs_are_shown(page: Any, pages: Path) -> None:
     page.goto(f"file://{pages}/failed.html")
     assert page.inner_text("#outcome") == "Failed RuntimeError: no more of [secret]"

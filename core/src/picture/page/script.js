@@ -53,6 +53,9 @@
   const folded = new Set();
   /** The folded components that are open as long as a search has hits in them. */
   let opened = new Set();
+  /** The components that the user has folded since the words of the search last changed: these it does not open. */
+  const closed = new Set();
+  let searchedWords = "";
   const isFolded = (at) => folded.has(at) && !opened.has(at);
   const OUTPUTS = "outputs";
   let selected;
@@ -91,7 +94,9 @@
       for (let up = at; up !== undefined && nodes[up].kind !== "stack" && !shown.has(up); up = nodes[up].parent) shown.add(up);
       for (let up = node.parent; up !== undefined && !above.has(up); up = nodes[up].parent) above.add(up);
     });
-    opened = words.length > 0 && count <= MAX_UNFOLDED ? above : new Set();
+    if (words.join(" ") !== searchedWords) closed.clear();
+    searchedWords = words.join(" ");
+    opened = new Set(words.length > 0 && count <= MAX_UNFOLDED ? [...above].filter((at) => !closed.has(at)) : []);
     return { shown, count };
   }
 
@@ -424,9 +429,13 @@
     if (box.x1 < 0 || box.y1 < 0 || box.x2 > view.width() || box.y2 > view.height()) view.center(drawn);
   }
 
+  function fold(at, folds) {
+    for (const set of [folded, closed]) folds ? set.add(at) : set.delete(at);
+  }
+
   function toggle(at) {
     if (!isGroup(at)) return;
-    folded.has(at) ? folded.delete(at) : folded.add(at);
+    fold(at, !isFolded(at));
     refresh(false);
   }
 
@@ -636,8 +645,7 @@
   }
 
   function foldAll(folds) {
-    folded.clear();
-    if (folds) nodes.forEach((_, at) => isGroup(at) && folded.add(at));
+    nodes.forEach((_, at) => isGroup(at) && fold(at, folds));
     refresh(true);
   }
 
