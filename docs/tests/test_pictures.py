@@ -36,6 +36,8 @@ class Things(sw.Provider):
     refuses = False
 
     def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+        if "traceback" in request.inputs:
+            raise RuntimeError(request.inputs["traceback"])
         return sw.CreateResult(f"id-{request.name}", request.inputs)
 
     def delete(self, request: sw.DeleteRequest) -> None:
@@ -93,6 +95,13 @@ def _draw_placed(engine: sync.Engine, things: Things, folder: Path) -> None:
     (folder / "copy.html").write_text(stack.preview().to_html())
 
 
+TRACEBACK = 'Traceback (most recent call last):\n  File "disk.py", line 1, in write\n    return disks[0]\n           ~~~~~^^^\nIndexError'
+
+
+async def broken(ctx: sw.Context) -> None:
+    ctx.resource(THING, "broken", {"traceback": TRACEBACK})
+
+
 async def large(ctx: sw.Context) -> None:
     for group in range(LARGE // 40):
         box = ctx.component("shop:index:Network", f"network-{group}")
@@ -130,6 +139,10 @@ def _draw(folder: Path) -> None:
             engine.stack("shop/site", site("there", fails=True)).up()
         assert failed.value.result is not None
         (folder / "failed.html").write_text(failed.value.result.to_html())
+        with pytest.raises(sw.FailedError) as broke:
+            engine.stack("shop/broken", broken).up()
+        assert broke.value.result is not None
+        (folder / "traceback.html").write_text(broke.value.result.to_html())
         _draw_placed(engine, things, folder)
         (folder / "large.html").write_text(engine.stack("shop/many", large).preview().to_html())
         (folder / "flat.html").write_text(engine.stack("shop/flat", flat).preview().to_html())
@@ -395,6 +408,18 @@ def test_a_failed_operation_and_changed_outputs_are_shown(page: Any, pages: Path
     shot(page, "outputs")
     page.keyboard.press("Escape")
     assert page.locator("#details").is_hidden()
+
+
+def test_a_traceback_keeps_its_columns(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/traceback.html")
+    page.click("#show-list")
+    page.click('[role="treeitem"] >> text=broken')
+    for place in ("#outcome .lines", "#details .failure .lines"):
+        lines = page.locator(place)
+        assert TRACEBACK in lines.inner_text()
+        style = lines.evaluate("(lines) => { const { fontFamily, whiteSpace } = getComputedStyle(lines); return [fontFamily, whiteSpace]; }")
+        assert "monospace" in style[0] and style[1] == "pre-wrap", style
+    shot(page, "traceback")
 
 
 def operations(page: Any) -> list[str]:

@@ -529,6 +529,9 @@
     return made;
   }
 
+  /** The text of an error; several lines, such as a traceback, keep their columns. */
+  const message = (text) => (text.trim().includes("\n") ? element("code", { class: "lines" }, text) : text);
+
   function link(at) {
     const button = element("button", { class: "link", title: nodes[at].urn }, nodes[at].name);
     button.addEventListener("click", () => select(at));
@@ -606,7 +609,7 @@
       button.addEventListener("click", () => toggle(at));
       content.push(" ", button);
     }
-    if (node.failure !== undefined) content.push(element("p", { class: "failure" }, node.failure));
+    if (node.failure !== undefined) content.push(element("p", { class: "failure" }, [message(node.failure)]));
     content.push(element("dl", {}, facts));
     if (node.properties.length > 0) {
       const changes = node.properties.some((property) => property.kind !== undefined);
@@ -734,7 +737,7 @@
   function drawOutcome() {
     const isOver = graph.outcome !== undefined && graph.outcome !== "succeeded";
     find("outcome").hidden = !isOver;
-    if (isOver) find("outcome").replaceChildren(element("strong", {}, graph.planned ? `Preview ${graph.outcome}` : graph.outcome), graph.error === undefined ? "" : ` ${graph.error}`);
+    if (isOver) find("outcome").replaceChildren(element("strong", {}, graph.planned ? `Preview ${graph.outcome}` : graph.outcome), ...(graph.error === undefined ? [] : [" ", message(graph.error)]));
     const button = find("outputs");
     button.hidden = graph.outputs === undefined;
     if (button.hidden) return;
