@@ -215,6 +215,8 @@ FITS = """((box, size) => size.width > 0 && box.x1 >= 0 && box.y1 >= 0 && box.x2
     && Math.abs(box.x1 + box.x2 - size.width) < 2 && Math.abs(box.y1 + box.y2 - size.height) < 2)(
     cy.elements().renderedBoundingBox(), document.getElementById("graph").getBoundingClientRect())"""
 """Whether the graph is in the middle of its place, and not cut."""
+BACKGROUNDS = {"light": "rgb(246,248,250)", "dark": "rgb(21,27,35)"}
+"""The colour of an unchanged component in each theme."""
 
 
 def test_a_preview_shows_its_steps_and_the_changes_of_a_resource(page: Any, pages: Path) -> None:
@@ -255,6 +257,31 @@ def test_the_graph_of_a_notebook_fits_when_it_is_opened_and_keeps_the_view_of_th
         eventually(frame, f"(document.getElementById('graph').clientWidth === 0) === {str(display == 'none').lower()}")
     eventually(frame, "cy.width() > 0")
     assert of_graph(frame, VIEWPORT) == before
+
+
+def test_the_theme_follows_the_system_until_the_user_chooses_one(page: Any, pages: Path) -> None:
+    page.emulate_media(color_scheme="light")
+    page.goto(f"file://{pages}/small.html")
+    theme = page.locator("html")
+
+    def becomes(name: str) -> None:
+        theme.and_(page.locator(f'[data-theme="{name}"]')).wait_for(timeout=MAX_WAIT_TIME)
+        eventually(page, f"cy.nodes('.group')[0].style('background-color') === '{BACKGROUNDS[name]}'")
+
+    becomes("light")
+    page.emulate_media(color_scheme="dark")
+    becomes("dark")
+    page.emulate_media(color_scheme="light")
+    becomes("light")
+    page.click("#theme")
+    becomes("dark")
+    page.click("#theme")
+    becomes("light")
+    # The listener that is added after that of the page is called after it.
+    page.evaluate("() => matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { window.wasCalled = true; })")
+    page.emulate_media(color_scheme="dark")
+    eventually(page, "window.wasCalled")
+    assert theme.get_attribute("data-theme") == "light"
 
 
 def test_a_search_in_the_list_fits_the_graph_that_is_shown_after_it(page: Any, pages: Path) -> None:

@@ -695,6 +695,13 @@
     view?.style(styleOf());
   }
 
+  const scheme = matchMedia("(prefers-color-scheme: dark)");
+  let isThemeChosen = false;
+  /** Sets the system's theme, as long as the user has not chosen one. */
+  function followScheme() {
+    if (!isThemeChosen) setTheme(scheme.matches ? "dark" : "light");
+  }
+
   const move = (x, y) => view?.panBy({ x, y });
   const zoom = (factor) => view?.zoom({ level: view.zoom() * factor, renderedPosition: { x: view.width() / 2, y: view.height() / 2 } });
   const fit = () => view?.fit(undefined, 30);
@@ -732,7 +739,11 @@
   find("zoom-in").addEventListener("click", () => zoom(1.25));
   find("zoom-out").addEventListener("click", () => zoom(0.8));
   find("fit").addEventListener("click", fit);
-  find("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+  find("theme").addEventListener("click", () => {
+    isThemeChosen = true;
+    setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+  });
+  scheme.addEventListener("change", followScheme);
 
   function drawOutcome() {
     const isOver = graph.outcome !== undefined && graph.outcome !== "succeeded";
@@ -748,7 +759,7 @@
 
   find("title").textContent = graph.title;
   drawOutcome();
-  document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  followScheme();
   makeFilters();
   if (nodes.length > MAX_UNFOLDED) nodes.forEach((_, at) => isGroup(at) && folded.add(at));
   draw();
