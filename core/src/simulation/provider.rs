@@ -12,6 +12,7 @@ use super::{
     schema::{FunctionCall, PackageSchema, ResourceSchema},
 };
 use crate::{
+    message::nearest_names,
     monitor::Component,
     property::{PathElement, PropertyMap, PropertyPath, PropertyValue},
     provider::{
@@ -297,7 +298,7 @@ impl SimulatedProvider {
                 result: function.result(&arguments, is_preview),
                 failures: Vec::new(),
             })),
-            (None, Ok(None)) => Err(unanswered("function", &token)),
+            (None, Ok(None)) => Err(self.unanswered("function", &token)),
             (None, Err(refusal)) => Err(refusal),
         }
     }
@@ -329,7 +330,7 @@ impl SimulatedProvider {
                 result: method.result(&arguments, is_preview),
                 ..MethodResponse::default()
             })),
-            (None, Ok(None)) => Err(unanswered("method", &token)),
+            (None, Ok(None)) => Err(self.unanswered("method", &token)),
             (None, Err(refusal)) => Err(refusal),
         }
     }
@@ -341,6 +342,20 @@ impl SimulatedProvider {
         };
         FunctionCall::of(schema, token)
             .map_err(|refusal| ProviderError::new(ProviderStatus::NotFound, refusal))
+    }
+
+    /// Returns the error of a function or method that neither the test nor a schema answers. The form of an answer is that of all languages.
+    fn unanswered(&self, kind: &str, token: &str) -> ProviderError {
+        let answered = self.simulation.0.settings.answered_functions.iter().flatten();
+        let near = match nearest_names(token, answered.map(String::as_str), 1).first() {
+            Some(near) => format!("; did you mean {near:?}, which the option `functions` has?"),
+            None => String::new(),
+        };
+        ProviderError::unimplemented(format!(
+            "the simulation has no answer to the {kind} {token}{near}; supply one in the option `functions`: \
+             {{\"{token}\": {{\"name\": \"value\"}}}}, with a function of the arguments in the place of the values where these depend \
+             on them, or the schema of its package in the option `schemas`"
+        ))
     }
 
     /// Registers a component without children, with the outputs of a resource: those that are recorded, where it has some.
@@ -388,13 +403,6 @@ fn check(
         Ok(Some(function)) => function.check(arguments),
         _ => Vec::new(),
     }
-}
-
-fn unanswered(kind: &str, token: &str) -> ProviderError {
-    ProviderError::unimplemented(format!(
-        "the simulation has no answer to the {kind} {token}; supply one in the option `functions`: \
-         {{\"{token}\": arguments -> result}}, or the schema of its package in the option `schemas`"
-    ))
 }
 
 #[async_trait]

@@ -23,7 +23,7 @@ pub(super) struct SimulatedStore {
 fn killed() -> Error {
     // Not a kind that is tried again.
     Error::new(ErrorKind::Cancelled, KILLED).with_hint(
-        "nothing has an effect until another run begins: call restart(), or `begin_run` of the simulation",
+        "nothing has an effect until another run begins: restart() of the simulated stack begins one",
     )
 }
 

@@ -270,6 +270,32 @@ async fn a_function_is_answered_by_the_test_or_refused_with_the_way_to_do_so() {
 }
 
 #[tokio::test]
+async fn the_refusal_of_a_function_names_the_nearest_one_that_is_answered() {
+    let simulation = Simulation::new(SimulationSettings {
+        answered_functions: Some(vec!["cloud:index:getZone".to_owned()]),
+        ..SimulationSettings::default()
+    })
+    .unwrap();
+    simulation.set_answers(Arc::new(Answers));
+    let program = from_fn(|context| async move {
+        let invoke = Invoke {
+            token: "cloud:index:getZoen".to_owned(),
+            ..Invoke::default()
+        };
+        context.monitor.invoke(invoke).await?;
+        Ok(())
+    });
+    let stack = stack(&simulation, program).await;
+    let result = stack.update(OperationOptions::default()).wait().await;
+    let text = result.error.as_ref().unwrap().to_string();
+    assert!(
+        text.contains("did you mean \"cloud:index:getZone\", which the option `functions` has?"),
+        "{text}"
+    );
+    assert!(!text.contains("->"), "{text}");
+}
+
+#[tokio::test]
 async fn patterns_of_settings_that_match_no_call_are_found_with_the_nearest_names() {
     let simulation = Simulation::new(SimulationSettings {
         outputs: [

@@ -32,6 +32,8 @@ pub(in crate::simulation) struct Player {
 /// What a call is found by.
 struct Sought<'a> {
     call: &'a str,
+    /// Whether the answer to a preview of a change is sought.
+    preview: bool,
     token: &'a str,
     name: &'a str,
     inputs: &'a PropertyMap,
@@ -40,7 +42,10 @@ struct Sought<'a> {
 impl Sought<'_> {
     /// Returns whether an exchange is about the same resource or function.
     fn is_about(&self, exchange: &Exchange, masks: &Masks) -> bool {
-        exchange.call == self.call && exchange.token == self.token && masks.fits(self.name, &exchange.name)
+        exchange.call == self.call
+            && exchange.preview == self.preview
+            && exchange.token == self.token
+            && masks.fits(self.name, &exchange.name)
     }
 
     /// Returns the inputs as a recording has them.
@@ -96,14 +101,7 @@ impl Player {
     }
 
     fn answer(&self, sought: &Sought<'_>) -> ProviderResult<&Answer> {
-        let answer = self.find(sought, |_| true).ok_or_else(|| self.missing(sought))?;
-        match &answer.error {
-            None => Ok(answer),
-            Some(failure) => {
-                let status = ProviderStatus::from_code(failure.status);
-                Err(ProviderError::new(status, failure.message.clone()))
-            }
-        }
+        outcome(self.find(sought, |_| true).ok_or_else(|| self.missing(sought))?)
     }
 
     /// Returns the error of a call that was not recorded, with what differs from the one that is most alike.
@@ -175,6 +173,7 @@ impl Player {
         }
         let answer = self.answer(&Sought {
             call: "check",
+            preview: false,
             token: request.resource_type.as_str(),
             name: &request.name,
             inputs: &request.news,
@@ -189,6 +188,7 @@ impl Player {
     pub(in crate::simulation) fn diff(&self, request: &DiffRequest) -> Option<DiffResponse> {
         let sought = Sought {
             call: "diff",
+            preview: false,
             token: request.resource_type.as_str(),
             name: &request.name,
             inputs: &request.news,
@@ -227,33 +227,61 @@ impl Player {
     ) -> ProviderResult<(ResourceId, PropertyMap)> {
         let sought = Sought {
             call: "create",
+            preview: request.preview,
             token: request.resource_type.as_str(),
             name: &request.name,
             inputs: &request.inputs,
         };
-        if request.preview && request.inputs.contains_unknowns() {
-            return Ok((ResourceId::default(), request.inputs.clone()));
+        if !request.preview {
+            let answer = self.answer(&sought)?;
+            let outputs = self.restored(answer.outputs.as_ref(), &request.inputs);
+            return Ok((ResourceId::from(answer.id.as_str()), outputs));
         }
-        let answer = self.answer(&sought)?;
-        let outputs = self.restored(answer.outputs.as_ref(), &request.inputs);
-        let outputs = match request.preview {
-            true => planned(&outputs, &request.inputs),
-            false => outputs,
+        Ok((ResourceId::default(), self.planned(&sought)?))
+    }
+
+    /// Returns the outputs of the preview of a creation.
+    fn planned(&self, sought: &Sought<'_>) -> ProviderResult<PropertyMap> {
+        let inputs = sought.inputs;
+        if inputs.contains_unknowns() {
+            return Ok(inputs.clone());
+        }
+        if let Some(previewed) = self.find(sought, |_| true) {
+            return Ok(self.restored(outcome(previewed)?.outputs.as_ref(), inputs));
+        }
+        let created = Sought {
+            preview: false,
+            ..*sought
         };
-        Ok((ResourceId::from(answer.id.as_str()), outputs))
+        match self.find(&created, |_| true) {
+            Some(created) => {
+                let outputs = self.restored(outcome(created)?.outputs.as_ref(), inputs);
+                Ok(planned(&outputs, inputs))
+            }
+            // The provider was not asked: one without previews is not, and the engine takes the inputs.
+            None => Ok(inputs.clone()),
+        }
     }
 
     /// Returns the outputs of an update.
     pub(in crate::simulation) fn update(&self, request: &UpdateRequest) -> ProviderResult<PropertyMap> {
-        if request.preview {
-            return Ok(over(&request.old_outputs, &request.news));
-        }
-        let answer = self.answer(&Sought {
+        let sought = Sought {
             call: "update",
+            preview: request.preview,
             token: request.resource_type.as_str(),
             name: &request.name,
             inputs: &request.news,
-        })?;
+        };
+        let answer = match request.preview {
+            false => self.answer(&sought)?,
+            true if request.news.contains_unknowns() => {
+                return Ok(over(&request.old_outputs, &request.news));
+            }
+            true => match self.find(&sought, |_| true) {
+                Some(previewed) => outcome(previewed)?,
+                None => return Ok(over(&request.old_outputs, &request.news)),
+            },
+        };
         Ok(self.restored(answer.outputs.as_ref(), &request.news))
     }
 
@@ -277,6 +305,7 @@ impl Player {
     pub(in crate::simulation) fn invoke(&self, request: &InvokeRequest) -> ProviderResult<Reply> {
         let answer = self.answer(&Sought {
             call: "invoke",
+            preview: false,
             token: &request.token,
             name: "",
             inputs: &request.arguments,
@@ -290,6 +319,7 @@ impl Player {
     pub(in crate::simulation) fn method(&self, request: &MethodRequest) -> ProviderResult<Reply> {
         let answer = self.answer(&Sought {
             call: "call",
+            preview: false,
             token: &request.token,
             name: "",
             inputs: &request.arguments,
@@ -299,6 +329,17 @@ impl Player {
             failures: failures(answer),
             ..MethodResponse::default()
         }))
+    }
+}
+
+/// Returns an answer, or the recorded failure as an error.
+fn outcome(answer: &Answer) -> ProviderResult<&Answer> {
+    match &answer.error {
+        None => Ok(answer),
+        Some(failure) => {
+            let status = ProviderStatus::from_code(failure.status);
+            Err(ProviderError::new(status, failure.message.clone()))
+        }
     }
 }
 

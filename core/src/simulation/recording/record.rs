@@ -23,8 +23,8 @@ pub(in crate::simulation) struct Recorder {
 }
 
 impl Recorder {
-    /// Returns what is recorded of a call; `None` for one that is not recorded: those of previews with unknowns, previews of
-    /// changes, and deletions, which have no answer.
+    /// Returns what is recorded of a call; `None` for one that is not recorded: those of previews with unknowns, and
+    /// deletions, which have no answer.
     pub(in crate::simulation) fn begin(&self, call: &Call) -> Option<Exchange> {
         let (token, name, id, olds, inputs) = match call {
             Call::Check(request) => (
@@ -38,7 +38,7 @@ impl Recorder {
                 let (token, olds) = (request.resource_type.as_str(), Some(&request.old_inputs));
                 (token, &*request.name, request.id.as_str(), olds, &request.news)
             }
-            Call::Create(request) if !request.preview => (
+            Call::Create(request) => (
                 request.resource_type.as_str(),
                 &*request.name,
                 "",
@@ -56,7 +56,7 @@ impl Recorder {
                     inputs,
                 )
             }
-            Call::Update(request) if !request.preview => {
+            Call::Update(request) => {
                 let (token, olds) = (request.resource_type.as_str(), Some(&request.old_inputs));
                 (token, &*request.name, request.id.as_str(), olds, &request.news)
             }
@@ -67,11 +67,17 @@ impl Recorder {
         if inputs.contains_unknowns() {
             return None;
         }
+        let preview = match call {
+            Call::Create(request) => request.preview,
+            Call::Update(request) => request.preview,
+            _ => false,
+        };
         self.learn(inputs);
         let olds = olds.cloned().unwrap_or_default();
         self.learn(&olds);
         Some(Exchange {
             call: call.name().to_owned(),
+            preview,
             token: token.to_owned(),
             name: name.to_owned(),
             id: id.to_owned(),

@@ -249,6 +249,47 @@ fn a_preview_of_a_recorded_creation_knows_what_is_an_input() {
 }
 
 #[test]
+fn a_preview_of_a_provider_that_is_not_asked_in_previews_has_its_inputs_as_outputs() {
+    let player = Player::open(br#"{"version": 1, "calls": []}"#).unwrap();
+    let given: PropertyMap = [("size", "large".into())].into_iter().collect();
+    let planned = CreateRequest {
+        preview: true,
+        ..create("web", given.clone())
+    };
+    assert_eq!(player.create(&planned).unwrap().1, given);
+    let error = player.create(&create("web", given)).unwrap_err();
+    assert!(
+        error.message.starts_with("the recording has no create of web"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_answer_to_a_preview_is_recorded_and_played_in_previews_alone() {
+    let recorder = Recorder {
+        recording: Recording::default(),
+        redactor: Redactor::new(),
+    };
+    let given: PropertyMap = [("size", "large".into())].into_iter().collect();
+    let planned = CreateRequest {
+        preview: true,
+        ..create("web", given.clone())
+    };
+    let exchange = recorder.begin(&Call::Create(planned.clone())).unwrap();
+    let outputs: PropertyMap = [("address", PropertyValue::unknown()), ("size", "huge".into())]
+        .into_iter()
+        .collect();
+    let answer = CreateResponse {
+        outputs: outputs.clone(),
+        ..CreateResponse::default()
+    };
+    recorder.end(exchange, &Ok(Reply::Create(answer)));
+    let player = Player::open(&recorder.recording.write(&Masks::of(Vec::new())).unwrap()).unwrap();
+    assert_eq!(player.create(&planned).unwrap().1, outputs);
+    assert!(player.create(&create("web", given)).is_err());
+}
+
+#[test]
 fn the_error_of_a_call_that_was_not_recorded_names_what_differs() {
     let player = Player::open(&recorded()).unwrap();
     let mut changed = inputs("battery staple");
