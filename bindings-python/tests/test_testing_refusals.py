@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -170,3 +172,182 @@ def test_options_of_operations_hold_for_each_run_of_crashes_and_refactorings() -
     assert not [place for place in places if "dns" in place]
     preview = refactoring(shop, lambda ctx: ctx.resource(MACHINE, "web", {"size": "small"}), targets=["**web"])
     preview.assert_no_changes()
+
+
+def test_in_is_consistent_with_the_brackets() -> None:
+    stack = simulate(shop)
+    for names in (stack.resources, stack.world):
+        assert "web" in names and f"{MACHINE}::web" in names and "wbe" not in names and 7 not in names
+        assert names["web"] in names
+    assert [each.name for each in stack.resources] == stack.resources.names
+    web = stack.resources["web"]
+    assert "size" in web and "siez" not in web and list(web) == ["size"]
+    assert simulate(shop, stack="other/dev").resources["web"] not in stack.resources
+
+
+def test_what_is_no_program_is_refused_before_anything_runs() -> None:
+    runs: list[str] = []
+
+    def counted(ctx: sw.Context) -> None:
+        runs.append(ctx.stack)
+
+    nothing: Any = None
+    assert misspelt(refactoring, counted, nothing).startswith("after takes a program (a function, or what pulumi_program() returns), not")
+    assert misspelt(refactoring, nothing, counted).startswith("before takes a program (a function, or what pulumi_program() returns) or an")
+    assert misspelt(refactoring, counted, {"size": "l"}).startswith("after takes a program")
+    assert misspelt(crash_everywhere, nothing).startswith("program takes a program")
+    assert misspelt(crash_everywhere, counted, before=7).startswith("before takes a program")
+    assert misspelt(simulate, {"size": "l"}, run=False).endswith("a configuration is given by its name: config={…}")
+    assert not runs
+
+
+def test_a_refused_run_keeps_the_program_and_the_configuration() -> None:
+    stack = simulate(shop, config={"size": "large"})
+    refused: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+        (({"size": "l"},), {}, "program takes a function"),
+        ((7,), {}, "program takes a program"),
+        ((failing,), {"config": "size"}, "config takes a dictionary of values by keys, not the text 'size'"),
+        ((failing,), {"faults": fail("create")}, "faults takes a list of faults, not Fault"),
+        ((failing,), {"faults": ["create"]}, "faults takes a list of fail(), delay(), interrupt() and kill(), not the text 'create'"),
+        ((failing,), {"config": {"size": object()}}, ""),
+        ((failing,), {"targets": "**web"}, "targets"),
+    ]
+    for arguments, options, text in refused:
+        assert text in misspelt(stack.up, *arguments, **options)
+        stack.preview().assert_no_changes()
+    assert stack.resources["web"].inputs["size"] == "large"
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"replace_on": {MACHINE: "size"}}, f"replace_on of {MACHINE!r} takes a list of paths, not the text 'size'"),
+        ({"replace_on": [MACHINE]}, "replace_on takes a dictionary of lists of paths by types, not list"),
+        ({"delete_before_replace": MACHINE}, f"delete_before_replace takes a list of types, not the text {MACHINE!r}"),
+        ({"delete_before_replace": [7]}, "delete_before_replace takes a list of types, not int"),
+        ({"real": "cloud"}, "real takes a list of packages, not the text 'cloud'"),
+        ({"schemas": {"name": "cloud"}}, "schemas takes a list of schemas of packages: dictionaries, or paths of JSON files, not dict"),
+        ({"schemas": "cloud.json"}, "schemas takes a list of schemas of packages: dictionaries, or paths of JSON files, not the text"),
+        ({"faults": fail("create"), "run": False}, "faults takes a list of fail(), delay(), interrupt() and kill(), not Fault"),
+        ({"existing": {"T": {"size": "x"}}}, "existing of 'T' with the id 'size' takes a dictionary of properties, not the text 'x'"),
+        ({"existing": {"T": "x"}}, "existing of 'T' takes a dictionary of things by ids, not the text 'x'"),
+        ({"stacks": {"a/b": 3}}, "stacks of 'a/b' takes a dictionary of outputs, not int"),
+        ({"config": "x"}, "config takes a dictionary of values by keys, not the text 'x'"),
+        ({"record": 7}, "record takes the path of a file, not int"),
+    ],
+)
+def test_a_setting_of_another_kind_is_refused_by_its_name(settings: dict[str, Any], text: str) -> None:
+    assert misspelt(simulate, shop, **settings).startswith(text)
+
+
+def test_members_of_faults_name_what_they_take() -> None:
+    assert misspelt(delay, seconds="1") == "seconds takes a number from 0 to 86400, not the text '1'"
+    assert misspelt(delay, seconds=float("inf")) == "seconds takes a number from 0 to 86400, not inf"
+    assert misspelt(delay, seconds=-1) == "seconds takes a number from 0 to 86400, not -1"
+    wanted = "status takes one of stackwright.Status, such as Status.UNAVAILABLE, not"
+    assert misspelt(fail, status="unavailable") == f"{wanted} the text 'unavailable'"
+    assert misspelt(fail, status=99) == f"{wanted} 99"
+    assert misspelt(fail, message=7) == "message takes a text, not int"
+    assert misspelt(fail, in_previews="yes") == "in_previews takes True or False, not the text 'yes'"
+    assert "one of answer_lost and initialization" in misspelt(fail, answer_lost=True, initialization=True)
+
+
+def test_a_thing_is_not_added_in_the_place_of_another_one() -> None:
+    stack = simulate(shop, existing={MACHINE: {"i-1": {"size": "small"}}})
+    assert "already" in misspelt(stack.world.add, MACHINE, "i-1", {})
+    assert dict(stack.world["i-1"]) == {"size": "small"}
+    stack.world.add(RECORD, "i-1", {})
+    assert misspelt(stack.world.add, MACHINE, "i-2", "x").startswith("properties takes a dictionary")
+
+
+def test_a_recorded_preview_is_played_and_an_update_on_it_is_refused(tmp_path: Path) -> None:
+    class Previewed(Cloud):
+        fails = False
+
+    class Planning(Previewed):
+        supports_preview = True
+
+        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            address = sw.UNKNOWN if request.preview else "10.0.0.1"
+            return sw.CreateResult(id="" if request.preview else "i-1", outputs={**request.inputs, "address": address})
+
+    for number, cloud in enumerate((Previewed(), Planning())):
+        file = tmp_path / f"{number}.json"
+        real = simulate(shop, record=file, providers={"cloud": cloud}, run=False).preview()
+        for _ in range(2):
+            played = simulate(shop, record=file, run=False)
+            preview = played.preview()
+            preview.assert_creates("web", "dns", only=True)
+            assert preview.plan_text() == real.plan_text()
+            assert set(preview.resources["web"]) == set(real.resources["web"])
+        with pytest.raises(sw.StackwrightError, match="the recording has no create of .* with these inputs; remove the file"):
+            played.up()
+
+
+def test_a_function_that_is_misspelt_is_refused_with_the_nearest_answer() -> None:
+    def program(ctx: sw.Context) -> None:
+        ctx.invoke("cloud:index:getZoen", {})
+
+    with pytest.raises(sw.StackwrightError, match='did you mean "cloud:index:getZone", which the option `functions` has') as raised:
+        simulate(program, functions={"cloud:index:getZone": {}})
+    assert "->" not in str(raised.value)
+
+
+def test_a_killed_run_names_what_begins_another_one() -> None:
+    stack = simulate(shop, run=False)
+    stack.up(faults=[kill("create", name="web")], check=False)
+    with pytest.raises(sw.CancelledError) as raised:
+        stack.up()
+    assert "restart()" in str(raised.value.hints) and "begin_run" not in str(raised.value.hints)
+
+
+TESTS = """
+import pytest
+
+from stackwright.testing import fail, refactoring, simulate
+
+
+def program(ctx):
+    ctx.resource("cloud:index:Machine", "web", {"size": "small"})
+
+
+@pytest.mark.simulated(program=program)
+def test_of_a_keyword(simulated_stack):
+    assert "web" in simulated_stack.resources
+
+
+@pytest.mark.simulated.with_args(program)
+def test_of_an_argument(simulated_stack):
+    assert "web" in simulated_stack.resources
+
+
+def test_without_a_mark(simulated_stack):
+    pass
+
+
+def test_of_an_assertion():
+    simulate(program).result.assert_updates("web", only=True)
+
+
+def test_of_a_fault():
+    simulate(program, faults=[fail("create", name="wbe")])
+
+
+def test_of_a_refactoring():
+    refactoring(program, lambda ctx: None, allow_empty=True)
+
+
+def test_of_a_resource():
+    simulate(program).resources["wbe"]
+"""
+
+
+def test_the_plugin_of_pytest_names_the_mark_and_shows_no_frame_of_the_library(tmp_path: Path) -> None:
+    file = tmp_path / "test_shop.py"
+    file.write_text(TESTS)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(file)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert "2 passed" in done.stdout and "4 failed" in done.stdout and "1 error" in done.stdout, done.stdout
+    assert "needs a mark: @pytest.mark.simulated(program=program)" in done.stdout
+    shown = [line for line in done.stdout.splitlines() if "stackwright/testing/" in line or "_checks.py" in line]
+    assert not [line for line in shown if "pytest_plugin" not in line], shown

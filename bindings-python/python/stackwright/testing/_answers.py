@@ -14,6 +14,8 @@ from ..values import PropertyValue
 
 __all__ = ["Answer", "Answers", "Outputs", "Subject", "read_answers"]
 
+__tracebackhide__ = True
+
 
 @record(frozen=True)
 class Subject:

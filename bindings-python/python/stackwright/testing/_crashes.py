@@ -12,10 +12,12 @@ from .._runner import Program
 from ..errors import InvalidInputError, StackwrightError
 from ..sync import Stack as SyncStack
 from ._result import SimulatedResult
-from ._settings import RunSettings, SimulationSettings, one_of, refuse_unknown, refuse_unrepeatable, split
+from ._settings import RunSettings, SimulationSettings, one_of, refuse_unknown, refuse_unrepeatable, require_program, split
 from ._stack import SimulatedStack, simulate
 
 __all__ = ["Crash", "CrashReport", "crash_everywhere"]
+
+__tracebackhide__ = True
 
 Recovery = Union[Literal["adopt"], Callable[[SimulatedStack], object], None]
 
@@ -84,6 +86,10 @@ def crash_everywhere(
         raise InvalidInputError(f"recover takes 'adopt', a function of the stack, or None, not {recover!r}")
     refuse_unknown("crash_everywhere", settings, _PARAMETERS)
     refuse_unrepeatable("crash_everywhere", settings)
+    if before is not None:
+        require_program("before", before)
+    if program is not None or settings.get("project") is None:
+        require_program("program", program)
     own, options = split(settings)
     options.setdefault("parallel", 1)
     allow_unmatched = own.pop("allow_unmatched", False)

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from typing import Any
 
-from .._checks import named_options, require_given
+from .._checks import described, require_given
 from .._record import field, record
 from ..errors import InvalidInputError, Status
+from ._settings import listed, named_options
 
 __all__ = ["Fault", "delay", "document_of_faults", "fail", "interrupt", "kill"]
 
+__tracebackhide__ = True
+
 _CALLS = ("check", "diff", "create", "read", "update", "delete", "invoke", "call", "construct", "*")
+
+
+_STATUSES = frozenset(int(status) for status in Status)
+
+_MAX_SECONDS = 86_400
+"""A day: a test that waits longer has a mistake."""
+
+_FAULTS = "a list of fail(), delay(), interrupt() and kill()"
+
+
+def _shown(value: object) -> str:
+    return repr(value) if isinstance(value, (int, float)) else described(value)
 
 
 @record(frozen=True)
@@ -43,6 +59,7 @@ def _fault(call: str, type: str, name: str, times: int | None, skip: int, in_pre
     for what, number in (("times", 1 if times is None else times), ("skip", skip)):
         if not isinstance(number, int) or isinstance(number, bool) or number < 0:
             raise InvalidInputError(f"{what} takes a whole number from 0 on, not {number!r}")
+    require_given("in_previews", in_previews, bool, "True or False")
     return Fault(call, type, name, times, skip, in_previews, effect)
 
 
@@ -73,7 +90,15 @@ def fail(
     :param times: How many calls fail; ``None`` is every one.
     :param skip: How many calls that match succeed before.
     :param in_previews: Whether calls of previews count.
+    :raises InvalidInputError: for values of another kind, and for ``answer_lost`` together with ``initialization``.
     """
+    require_given("message", message, str, "a text")
+    if not isinstance(status, int) or isinstance(status, bool) or status not in _STATUSES:
+        raise InvalidInputError(f"status takes one of stackwright.Status, such as Status.UNAVAILABLE, not {_shown(status)}")
+    for what, given in (("answer_lost", answer_lost), ("initialization", initialization)):
+        require_given(what, given, bool, "True or False")
+    if answer_lost and initialization:
+        raise InvalidInputError("fail() takes one of answer_lost and initialization: a lost answer has no failed initialization")
     if answer_lost:
         effect: dict[str, Any] = {"effect": "lose_answer", "message": message}
     elif initialization:
@@ -97,7 +122,11 @@ def delay(
     """Delays calls, so that others end before; the other parameters are those of :func:`fail`.
 
     :param seconds: How long, in real time.
+    :raises InvalidInputError: for what is no number from 0 on.
     """
+    is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    if not is_number or not math.isfinite(seconds) or not 0 <= seconds <= _MAX_SECONDS:
+        raise InvalidInputError(f"seconds takes a number from 0 to {_MAX_SECONDS}, not {_shown(seconds)}")
     return _fault(call, type, name, times, skip, in_previews, {"effect": "delay", "seconds": seconds})
 
 
@@ -127,14 +156,15 @@ def kill(
 
     :param after: Whether the call still has its effect: the thing is created, and not recorded.
     """
+    require_given("after", after, bool, "True or False")
     return _fault(call, type, name, 1, skip, False, {"effect": "kill_after" if after else "kill_before"})
 
 
-def document_of_faults(faults: Iterable[Fault]) -> bytes:
+def document_of_faults(faults: Iterable[Fault] | None) -> bytes:
     """Writes faults for the engine."""
     documents = []
-    for fault in faults:
-        require_given("faults", fault, Fault, "faults of stackwright.testing: fail(), delay(), interrupt() or kill()")
+    for fault in listed("faults", faults, _FAULTS):
+        require_given("faults", fault, Fault, _FAULTS)
         members = {"call": fault.call, "type": fault.type, "name": fault.name, "times": fault.times, "skip": fault.skip}
         documents.append({**members, "in_previews": fault.in_previews, **fault.effect})
     return json.dumps(documents).encode()

@@ -10,10 +10,12 @@ from .._results import SuggestedMove
 from .._runner import Program
 from .._stackwright import missing_aliases
 from ._result import SimulatedResult
-from ._settings import RunSettings, SimulationSettings, refuse_unknown, refuse_unrepeatable, split
+from ._settings import RunSettings, SimulationSettings, refuse_unknown, refuse_unrepeatable, require_program, split
 from ._stack import simulate
 
 __all__ = ["refactoring"]
+
+__tracebackhide__ = True
 
 _MAX_PREVIEWS: Final = 8
 """How many previews look for missing aliases at most."""
@@ -40,15 +42,19 @@ def refactoring(
     :param allow_components: Whether components may be created and deleted, for programs that put resources into a new component. These
         resources still need their aliases.
     :param settings: Those of :func:`simulate`, and options of operations, for both.
+    :raises InvalidInputError: for what is neither a program nor, as ``before``, a state; nothing has run then.
     """
     refuse_unknown("refactoring", settings, ("before", "after", "allow_components", *SimulationSettings.__annotations__))
     refuse_unrepeatable("refactoring", settings)
+    if not isinstance(before, (Mapping, bytes, str)):
+        require_program("before", before, " or an exported state")
+    require_program("after", after)
     own, options = split(settings)
     allow_unmatched = own.pop("allow_unmatched", False)
-    if callable(before):
-        stack = simulate(before, allow_unmatched=True, **own, **options)
+    if isinstance(before, (Mapping, bytes, str)):
+        stack = simulate(state=before, run=False, allow_unmatched=True, **own)
     else:
-        stack = simulate(state=before, run=False, allow_unmatched=True, **own)  # type: ignore[arg-type]
+        stack = simulate(before, allow_unmatched=True, **own, **options)
     with stack:
         # Where a resource is known to have moved, others are recognised: below it, and by inputs that come from it.
         moves: list[SuggestedMove] = []

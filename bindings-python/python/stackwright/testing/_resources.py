@@ -12,6 +12,8 @@ from ..values import OutputValue, PropertyValue, Secret
 
 __all__ = ["Resource", "Resources", "found", "pattern_of"]
 
+__tracebackhide__ = True
+
 T = TypeVar("T")
 
 
@@ -71,6 +73,13 @@ class Resource:
         """Returns an output."""
         return self.outputs[output]
 
+    def __contains__(self, output: object) -> bool:
+        """Returns whether there is an output of a name."""
+        return output in self.outputs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.outputs)
+
 
 def resource_of(members: Mapping[str, Any]) -> Resource:
     """Returns a resource from the members of its record."""
@@ -120,6 +129,10 @@ class Resources(Sequence[Resource]):
 
     def __iter__(self) -> Iterator[Resource]:
         return iter(self._resources)
+
+    def __contains__(self, item: object) -> bool:
+        """Returns whether a pattern names one of them, as :meth:`has` does; or whether a resource is one of them."""
+        return self.has(item) if isinstance(item, str) else item in self._resources
 
     def has(self, pattern: str) -> bool:
         """Returns whether a pattern names one of them."""

@@ -9,13 +9,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from .._checks import named_options, require_given
+from .._checks import require_given
 from .._stackwright import plan_text, resources_after, text_difference, unmet
 from ..errors import InvalidInputError
 from ..result import Result
 from ._resources import Resources, resource_of
+from ._settings import named_options
 
 __all__ = ["SimulatedResult", "update_snapshots"]
+
+__tracebackhide__ = True
 
 UPDATE_VARIABLE: Final = "STACKWRIGHT_UPDATE_SNAPSHOTS"
 """The variable of the environment that makes :meth:`SimulatedResult.assert_matches_snapshot` write."""

@@ -26,10 +26,12 @@ from ._answers import Answer, Answers, Outputs, read_answers
 from ._faults import Fault, document_of_faults
 from ._resources import Resources
 from ._result import SimulatedResult
-from ._settings import Schema, SimulationSettings, refuse_unknown
+from ._settings import Schema, SimulationSettings, by_names, listed, refuse_unknown, require_config, require_program, texts
 from ._world import World
 
 __all__ = ["Call", "SimulatedStack", "simulate"]
+
+__tracebackhide__ = True
 
 Verb = Literal["up", "preview", "refresh", "destroy"]
 
@@ -107,10 +109,12 @@ class SimulatedStack:
         """Brings the stack to the state that the program describes.
 
         :param program: The program from now on.
-        :param config: The configuration from now on.
+        :param config: The configuration from now on: all of it, not only what differs.
         :param faults: What happens to the calls of this operation. A fault that did not happen is an error: its pattern may be
             misspelt.
         :param check: Whether a failed operation raises its error; its result is returned otherwise.
+        :raises InvalidInputError: for what is no program, no configuration or no fault, and for options that are refused; the program and the
+            configuration are those from before then.
         :raises AssertionError: for a fault that did not happen, and when the first operation that runs a program has neither a type nor a
             function for a pattern of ``outputs``, ``replace_on``, ``delete_before_replace`` or ``functions``.
         """
@@ -158,12 +162,21 @@ class SimulatedStack:
         options: OperationOptions,
     ) -> SimulatedResult:
         if program is not None:
+            _require_program(program)
+        require_config(config)
+        faults = listed("faults", faults, "a list of faults")
+        self._simulation.set_faults(document_of_faults(faults))
+        before = self.program, self.settings.get("config")
+        if program is not None:
             self.program = program
         if config is not None:
             self.settings["config"] = dict(config)
-        faults = tuple(faults)
-        self._simulation.set_faults(document_of_faults(faults))
-        result = SimulatedResult.of(_background.run(self._run(verb, options)))
+        try:
+            result = SimulatedResult.of(_background.run(self._run(verb, options)))
+        except InvalidInputError:
+            # Nothing has run: what was refused is not that of the next operations.
+            self.program, self.settings["config"] = before
+            raise
         self._last = result
         self._save_recording(result)
         if faults and (unused := self._simulation.unused_faults()):
@@ -305,10 +318,19 @@ def _unmatched_text(unmatched: Sequence[Mapping[str, Any]], calls: Sequence[Call
     return "\n".join([*lines, "the types and functions of its calls were:", *(f"  {token}" for token in tokens or ["none"])])
 
 
+def _require_program(program: object) -> None:
+    if isinstance(program, Mapping):
+        raise InvalidInputError("program takes a function, not a dictionary; a configuration is given by its name: config={…}")
+    require_program("program", program)
+
+
+_SCHEMAS: Final = "a list of schemas of packages: dictionaries, or paths of JSON files"
+
+
 def _schema(schema: Schema) -> Any:
     if isinstance(schema, Mapping):
         return dict(schema)
-    require_given("schemas", schema, (str, os.PathLike), "schemas of packages: dictionaries, or paths of JSON files")
+    require_given("schemas", schema, (str, os.PathLike), _SCHEMAS)
     return json.loads(Path(schema).read_text(encoding="utf-8"))
 
 
@@ -373,25 +395,36 @@ def simulate(
     :param options: Options of the first update.
     """
     refuse_unknown("simulate", options, _SIMULATE_OPTIONS)
-    require("replace_on", replace_on, Mapping, "a dictionary of lists of paths by types")
-    require("existing", existing, Mapping, "a dictionary of things by types and ids")
-    require("stacks", stacks, Mapping, "a dictionary of outputs by the names of stacks")
+    if program is not None:
+        _require_program(program)
+    require_config(config)
+    require("record", record, (str, os.PathLike), "the path of a file")
+    require("settings", settings, Mapping, "a dictionary of settings of the stack")
     answers, answered, computed, data = read_answers(functions, outputs)
     file = None if record is None else Path(record)
     played = file.read_bytes() if file is not None and file.exists() else None
     document = {
-        "schemas": [_schema(schema) for schema in schemas],
-        "replace_on": {pattern: list(paths) for pattern, paths in (replace_on or {}).items()},
-        "delete_before_replace": list(delete_before_replace),
+        "schemas": [_schema(schema) for schema in listed("schemas", schemas, _SCHEMAS)],
+        "replace_on": {
+            pattern: texts(f"replace_on of {pattern!r}", paths, "a list of paths")
+            for pattern, paths in by_names("replace_on", replace_on, "a dictionary of lists of paths by types").items()
+        },
+        "delete_before_replace": texts("delete_before_replace", delete_before_replace, "a list of types"),
         "answered_functions": answered,
         "answered_outputs": computed,
-        "real": list(real),
+        "real": texts("real", real, "a list of packages"),
         "records": file is not None and played is None,
     }
     things = [
-        (type, id, dict(properties)) for type, known in (existing or {}).items() for id, properties in known.items()
+        (type, id, by_names(f"existing of {type!r} with the id {id!r}", properties, "a dictionary of properties"))
+        for type, known in by_names("existing", existing, "a dictionary of things by types and ids").items()
+        for id, properties in by_names(f"existing of {type!r}", known, "a dictionary of things by ids").items()
     ]
-    others = {name: dict(known) for name, known in (stacks or {}).items()}
+    others = {
+        name: by_names(f"stacks of {name!r}", known, "a dictionary of outputs")
+        for name, known in by_names("stacks", stacks, "a dictionary of outputs by the names of stacks").items()
+    }
+    document_of_faults(faults)
     simulation = Simulation(json.dumps(document).encode(), data, things, others, played)
     engine: dict[str, Any] = {"providers": providers, "plugins": plugins, "passphrase": passphrase}
     given: dict[str, Any] = {**(settings or {}), "config": config, "project": project}

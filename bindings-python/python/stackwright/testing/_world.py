@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
+from .._checks import require_given
 from .._stackwright import Simulation, find_resources
+from ..errors import InvalidInputError
 from ..values import PropertyValue
 from ._resources import found, pattern_of
 
 __all__ = ["Thing", "World"]
+
+__tracebackhide__ = True
 
 
 class Thing(MutableMapping[str, PropertyValue]):
@@ -86,7 +90,10 @@ class World:
         self._simulation.remove(thing.type, thing.id)
 
     def __contains__(self, pattern: object) -> bool:
+        """Returns whether a pattern or an id names a thing, or whether a thing is in the world."""
         things, urns = self._things()
+        if isinstance(pattern, Thing):
+            return any((thing.type, thing.id) == (pattern.type, pattern.id) for thing in things)
         return isinstance(pattern, str) and (any(thing.id == pattern for thing in things) or bool(find_resources(pattern, urns)[0]))
 
     def __iter__(self) -> Iterator[Thing]:
@@ -96,7 +103,15 @@ class World:
         return len(self._simulation.things())
 
     def add(self, type: str, id: str, properties: Mapping[str, PropertyValue]) -> Thing:
-        """Adds a thing that the program has not created: for reads and imports."""
+        """Adds a thing that the program has not created: for reads and imports.
+
+        :raises InvalidInputError: for the type and id of a thing that exists.
+        """
+        for option, text in (("type", type), ("id", id)):
+            require_given(option, text, str, "a text")
+        require_given("properties", properties, Mapping, "a dictionary of values by names")
+        if any(thing.type == type and thing.id == id for thing in self):
+            raise InvalidInputError(f"the world has a {type} with the id {id!r} already; find() returns it, and its properties can be set")
         self._simulation.put(type, id, dict(properties))
         return next(thing for thing in self if thing.type == type and thing.id == id)
 

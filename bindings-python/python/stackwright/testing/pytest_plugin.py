@@ -36,16 +36,19 @@ def simulate(request: pytest.FixtureRequest) -> Iterator[Callable[..., Simulated
 
 @pytest.fixture
 def simulated_stack(simulate: Callable[..., SimulatedStack], request: pytest.FixtureRequest) -> SimulatedStack:
-    """The stack of the mark ``@pytest.mark.simulated(program, …)``, with the arguments of ``simulate``."""
+    """The stack of the mark ``@pytest.mark.simulated(program=program, …)``, with the arguments of ``simulate``.
+
+    A function alone, ``simulated(program)``, is decorated by a mark of pytest instead; the mark's ``with_args(program)`` takes it, too.
+    """
     mark = request.node.get_closest_marker("simulated")
     if mark is None:
-        raise pytest.UsageError("the fixture simulated_stack needs a mark: @pytest.mark.simulated(program)")
+        raise pytest.UsageError("the fixture simulated_stack needs a mark: @pytest.mark.simulated(program=program)")
     return simulate(*mark.args, **mark.kwargs)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Registers the mark, and makes assertions write snapshots where the option is given: those of every test, with the fixture or not."""
-    config.addinivalue_line("markers", "simulated(program, **settings): the program of the fixture simulated_stack")
+    config.addinivalue_line("markers", "simulated(program=..., **settings): the program of the fixture simulated_stack")
     if config.getoption("--update-plans"):
         _update_snapshots(True)
 
