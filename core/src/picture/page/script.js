@@ -15,6 +15,12 @@
   /** Largest proportion of width to height that rows of unconnected resources aim at. */
   const PROPORTION = 1.7;
   const SWEEPS = 3;
+  const FONT = "system-ui, sans-serif";
+  const FONT_SIZE = 12;
+  /** Space between the border of a box and its text. */
+  const MARGIN = 10;
+  /** Smallest space in which the type of an open component follows its name. */
+  const MIN_TYPE_WIDTH = 60;
   const MAX_FIRST_ZOOM = 1.1;
   /** Number of dependencies from which on only those of the selected resource are drawn. */
   const EDGE_LIMIT = 4000;
@@ -279,7 +285,7 @@
       const offset = group === -1 ? { x: 0, y: 0 } : { x: PADDING, y: PADDING + HEADING };
       for (const [at, place] of inner.get(group)) places.set(at, { x: origin.x + offset.x + place.x, y: origin.y + offset.y + place.y });
     }
-    return { visible, places, edges: [...edges.values()], isOpen: (at) => members.has(at), container };
+    return { visible, places, edges: [...edges.values()], isOpen: (at) => members.has(at), container, widthOfBox: (at) => sizeOf(at).width };
   }
 
   // ---- the graph ----
@@ -287,12 +293,12 @@
   function styleOf() {
     const computed = getComputedStyle(document.documentElement);
     const colour = (name) => computed.getPropertyValue(`--${name}`).trim();
-    const text = { color: colour("text"), "font-family": "system-ui, sans-serif", "min-zoomed-font-size": 5 };
+    const text = { color: colour("text"), "font-family": FONT, "min-zoomed-font-size": 5 };
     return [
       {
         selector: "node",
         style: {
-          ...text, shape: "round-rectangle", width: NODE_WIDTH, height: NODE_HEIGHT, label: "data(label)", "font-size": 12, "line-height": 1.3,
+          ...text, shape: "round-rectangle", width: NODE_WIDTH, height: NODE_HEIGHT, label: "data(label)", "font-size": FONT_SIZE, "line-height": 1.3,
           "text-wrap": "wrap", "text-valign": "center", "text-halign": "center", "border-width": 1.5,
           "background-color": colour("same"), "border-color": colour("same-line"),
         },
@@ -327,13 +333,47 @@
 
   const shortened = (text, length) => (text.length <= length ? text : `${text.slice(0, length - 1)}…`);
 
-  function labelOf(at, isOpen) {
+  const pen = document.createElement("canvas").getContext("2d");
+  function widthOf(text, isBold) {
+    pen.font = `${isBold ? 600 : 400} ${FONT_SIZE}px ${FONT}`;
+    return pen.measureText(text).width;
+  }
+
+  /** The text; where it is wider than the space, without its middle, since both ends tell names apart. */
+  function fitted(text, space, isBold) {
+    if (widthOf(text, isBold) <= space) return text;
+    const characters = [...text];
+    const without = (kept) => `${characters.slice(0, Math.ceil(kept / 2)).join("")}…${characters.slice(characters.length - Math.floor(kept / 2)).join("")}`;
+    let [fits, exceeds] = [0, characters.length];
+    while (exceeds - fits > 1) {
+      const middle = (fits + exceeds) >> 1;
+      if (widthOf(without(middle), isBold) <= space) fits = middle;
+      else exceeds = middle;
+    }
+    return without(fits);
+  }
+
+  /** The type; where it is wider than the space, its short form: `aws:ec2:Subnet` for `aws:ec2/subnet:Subnet`. */
+  function fittedType(type, space, isBold) {
+    if (widthOf(type, isBold) <= space) return type;
+    const [, module, file, name] = /^([^:]*:[^:]*)\/([^:/]*):([^:]*)$/.exec(type) ?? [];
+    return fitted(file !== undefined && file.toLowerCase() === name.toLowerCase() ? `${module}:${name}` : type, space, isBold);
+  }
+
+  /** The text in a box of a width, or above one that is open. */
+  function labelOf(at, isOpen, width) {
     const node = nodes[at];
     const sign = signOf(node).trim();
-    const name = `${sign === "" ? "" : `${sign} `}${shortened(node.name, 26)}`;
+    const isBold = isOpen || isFolded(at);
+    const space = width - 2 * MARGIN;
+    const prefix = sign === "" ? "" : `${sign} `;
+    const name = prefix + fitted(node.name, space - widthOf(prefix, isBold), isBold);
     if (node.pendingDeletion) return `${name}\npending deletion`;
-    if (isOpen) return `${name}  ·  ${shortened(node.type, 40)}`;
-    return `${name}\n${isFolded(at) ? totalsBelow(at) : shortened(node.type, 30)}`;
+    if (isOpen) {
+      const left = space - widthOf(`${name}  ·  `, isBold);
+      return left < MIN_TYPE_WIDTH ? name : `${name}  ·  ${fittedType(node.type, left, isBold)}`;
+    }
+    return `${name}\n${isFolded(at) ? fitted(totalsBelow(at), space, isBold) : fittedType(node.type, space, isBold)}`;
   }
 
   /** What happens to the resources of a folded component: `12 below: +3 ~1`. */
@@ -372,7 +412,7 @@
 
   function draw() {
     const { shown, count } = filtered();
-    const { visible, places, edges, isOpen, container } = layout(shown);
+    const { visible, places, edges, isOpen, container, widthOfBox } = layout(shown);
     const many = edges.length > 600;
     const elements = visible.map((at) => {
       const node = nodes[at];
@@ -380,7 +420,7 @@
       if (node.failure !== undefined) classes.push("failed");
       if (isFolded(at)) classes.push("folded");
       if (isOpen(at)) classes.push("group");
-      const data = { id: `n${at}`, label: labelOf(at, isOpen(at)) };
+      const data = { id: `n${at}`, label: labelOf(at, isOpen(at), widthOfBox(at)) };
       if (container(at) !== -1) data.parent = `n${container(at)}`;
       const { x, y } = places.get(at);
       return { group: "nodes", data, classes, position: { x: x + NODE_WIDTH / 2, y: y + NODE_HEIGHT / 2 } };
@@ -397,6 +437,12 @@
     });
     if (kept === undefined) fitWhenSized();
     else view.viewport(kept);
+    find("graph").removeAttribute("title");
+    view.on("mouseover", "node", (event) => {
+      const node = nodes[Number(event.target.id().slice(1))];
+      find("graph").title = `${node.name}\n${node.type}`;
+    });
+    view.on("mouseout", "node", () => find("graph").removeAttribute("title"));
     view.on("tap", "node", (event) => select(Number(event.target.id().slice(1))));
     view.on("dbltap", "node", (event) => toggle(Number(event.target.id().slice(1))));
     view.on("tap", (event) => event.target === view && select(undefined));
