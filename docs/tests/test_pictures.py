@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +102,17 @@ async def broken(ctx: sw.Context) -> None:
     ctx.resource(THING, "broken", {"traceback": TRACEBACK})
 
 
+RULE = "shop:ec2/securityGroupRule:SecurityGroupRule"
+
+
+async def wide(ctx: sw.Context) -> None:
+    """Declares resources with names and types that are wider than a box."""
+    network = ctx.component("shop:networking/private:VirtualPrivateNetwork", "network-of-the-production-environment")
+    rule = ctx.resource(RULE, "rule", {"size": 1}, parent=network)
+    ctx.resource("shop:dynamic/provider:ResourceOfAProgramInPython", "d" * 60, {"of": rule["size"]})
+    ctx.resource("shop:index:" + "W" * 40, "W" * 40, {"size": 1}, depends_on=[rule])
+
+
 async def large(ctx: sw.Context) -> None:
     for group in range(LARGE // 40):
         box = ctx.component("shop:index:Network", f"network-{group}")
@@ -143,6 +154,7 @@ def _draw(folder: Path) -> None:
             engine.stack("shop/broken", broken).up()
         assert broke.value.result is not None
         (folder / "traceback.html").write_text(broke.value.result.to_html())
+        (folder / "wide.html").write_text(engine.stack("shop/wide", wide).preview().to_html())
         _draw_placed(engine, things, folder)
         (folder / "large.html").write_text(engine.stack("shop/many", large).preview().to_html())
         (folder / "flat.html").write_text(engine.stack("shop/flat", flat).preview().to_html())
@@ -313,6 +325,63 @@ def test_resources_are_searched_filtered_and_folded(page: Any, pages: Path) -> N
     assert page.locator('[role="treeitem"]').get_attribute("aria-expanded") == "false"
 
 
+def test_a_filter_by_operation_and_one_by_component_hold_together(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/small.html")
+    page.select_option("#component", label="network (shop:index:Network)")
+    status(page, "^5 of ")
+    page.click('.operation[data-op="update"]')
+    status(page, "^2 of ")
+    page.click("#show-list")
+    names = page.locator('[role="treeitem"] .row span:nth-child(3)')
+    assert names.all_inner_texts() == ["network", "zone"]
+    assert of_graph(page, "cy.nodes().map((node) => node.data('label').split('\\n')[1] ?? 'group').sort()") == ["group", "shop:index:Thing"]
+    # The component is left as the place of what it has.
+    page.click('.operation[data-op="same"]')
+    status(page, "^1 of ")
+    assert names.all_inner_texts() == ["network", "zone"]
+    page.select_option("#component", label="All components")
+    assert sorted(names.all_inner_texts()) == ["added", "network", "removed", "zone"]
+
+
+def test_the_list_is_unfolded_as_a_whole(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/large.html")
+    page.click("#show-list")
+    items = page.locator('[role="treeitem"]')
+    assert items.count() == LARGE // 40
+    page.click("#unfold-all")
+    assert items.count() == LARGE
+    assert page.locator('[role="treeitem"][aria-expanded="false"]').count() == 0
+    page.click("#fold-all")
+    assert items.count() == LARGE // 40
+
+
+def test_the_graph_is_moved_and_zoomed_with_buttons_and_keys(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/small.html")
+
+    def after(act: Callable[[], None]) -> tuple[float, float, float]:
+        """Returns the factor of the zoom, and how far the middle of the shown part has been moved."""
+        middle = "[(cy.width() / 2 - cy.pan().x) / cy.zoom(), (cy.height() / 2 - cy.pan().y) / cy.zoom(), cy.zoom()]"
+        x, y, zoom = of_graph(page, middle)
+        act()
+        new_x, new_y, new_zoom = of_graph(page, middle)
+        return round(new_zoom / zoom, 3), round((new_x - x) * zoom, 3), round((new_y - y) * zoom, 3)
+
+    assert after(lambda: page.click("#zoom-in")) == (1.25, 0, 0)
+    assert after(lambda: page.click("#zoom-out")) == (0.8, 0, 0)
+    page.focus("#graph")
+    expected = {"+": (1.25, 0, 0), "-": (0.8, 0, 0), "=": (1.25, 0, 0), "ArrowLeft": (1, -60, 0), "ArrowRight": (1, 60, 0)}
+    expected |= {"ArrowUp": (1, 0, -60), "ArrowDown": (1, 0, 60)}
+    for key, change in expected.items():
+        assert after(lambda key=key: page.keyboard.press(key)) == change, key
+    for fit in (lambda: page.click("#fit"), lambda: page.keyboard.press("0")):
+        page.focus("#graph")
+        for key in ("+", "+", "ArrowLeft"):
+            page.keyboard.press(key)
+        assert not of_graph(page, FITS)
+        fit()
+        assert of_graph(page, FITS)
+
+
 def test_the_list_is_used_with_keys_and_read_aloud(page: Any, pages: Path) -> None:
     page.goto(f"file://{pages}/small.html")
     page.click("#show-list")
@@ -339,6 +408,30 @@ def test_the_list_is_used_with_keys_and_read_aloud(page: Any, pages: Path) -> No
     status(page, "^[^0]")
     signs = page.locator('[role="treeitem"] .sign').evaluate_all("signs => signs.map((sign) => sign.getAttribute('aria-label'))")
     assert {"unchanged", "update", "create", "delete", "replace"} == set(signs)
+
+
+def test_texts_stay_within_their_boxes_and_the_tooltip_has_all_of_them(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/wide.html")
+    widths = """cy.nodes().map((node) => [node.data("label"), node.boundingBox({ includeLabels: true, includeOverlays: false }).w,
+        node.boundingBox({ includeLabels: false, includeOverlays: false }).w])"""
+    for fold in ("#unfold-all", "#fold-all", "#unfold-all"):
+        page.click(fold)
+        shown = of_graph(page, widths)
+        assert all(text <= box for _, text, box in shown), shown
+    labels = [label for label, _, _ in shown]
+    assert "+ rule\nshop:ec2:SecurityGroupRule" in labels, labels
+    assert sum("…" in label for label in labels) == 3, labels
+    shot(page, "wide")
+    box = page.locator("#graph").bounding_box()
+    assert box is not None
+    place = of_graph(page, "cy.nodes('.resource').filter((node) => node.data('label').startsWith('+ rule'))[0].renderedPosition()")
+    page.mouse.move(box["x"] + place["x"], box["y"] + place["y"])
+    page.locator("#graph[title]").wait_for(timeout=MAX_WAIT_TIME)
+    assert page.locator("#graph").get_attribute("title") == f"rule\n{RULE}"
+    page.mouse.click(box["x"] + place["x"], box["y"] + place["y"])
+    assert RULE in page.inner_text("#details")
+    page.mouse.move(box["x"] + 3, box["y"] + 3)
+    page.locator("#graph:not([title])").wait_for(timeout=MAX_WAIT_TIME)
 
 
 def test_a_click_on_the_graph_selects_a_resource(page: Any, pages: Path) -> None:
