@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { inspect } from "node:util";
 
 import { CancelledError, Engine, InvalidInputError, ProgramError, ProviderError, secret } from "stackwright";
-import { crashEverywhere, delay, fail, interrupt, kill, refactoring, simulate, simulated } from "stackwright/testing";
+import { configurations, crashEverywhere, delay, fail, interrupt, kill, refactoring, simulate, simulated } from "stackwright/testing";
 
 const MACHINE = "cloud:index:Machine";
 const RECORD = "cloud:index:Record";
@@ -202,3 +202,111 @@ for (const secrets of [false, true]) {
         assert.match(shown.update, secrets ? /password: \[secret\]/ : /oldInputs: \{ password: \.\.\., size: \.\.\. \}/);
     });
 }
+
+test("what is no program is refused before anything runs", async (t) => {
+    let runs = 0;
+    const counted = () => void runs++;
+    const program = "takes a program (a function, or what sdkProgram() or languageRuntime() returns)";
+    await assert.rejects(refactoring(counted, undefined), refused(`after ${program}, not undefined`));
+    await assert.rejects(refactoring(counted, { size: "l" }), refused(`after ${program}, not an object`));
+    for (const [before, shown] of [[undefined, "undefined"], [null, "null"], [7, "7"]]) {
+        await assert.rejects(refactoring(before, counted), refused(`before ${program}, or an exported state as { state }, not ${shown}`));
+    }
+    await assert.rejects(crashEverywhere(undefined), refused(`program ${program}, not undefined`));
+    await assert.rejects(crashEverywhere(counted, { before: "x" }), refused(`before ${program}, not the text "x"`));
+    const config = "program takes a function, not an object; options are the last argument: up(undefined, { config })";
+    await assert.rejects(simulate({ size: "l" }, { run: false }), refused(config));
+    await assert.rejects(simulated(counted), refused(/^simulated\(\) takes the context of a test first: simulated\(t, program\)/));
+    await assert.rejects(configurations({ a: "string" }), refused(/^configurations\(\) takes the package fast-check first/));
+    assert.equal(runs, 0);
+});
+
+test("a refused run keeps the program and the configuration", async (t) => {
+    const stack = await simulated(t, shop, { config: { size: "large" } });
+    const list = "faults takes a list of fail(), delay(), interrupt() and kill()";
+    const cases = [
+        [{ size: "l" }, {}, /^program takes a function, not an object/],
+        [7, {}, /^program takes a program/],
+        [failing, { config: "size" }, 'config takes an object of values by keys, not the text "size"'],
+        [failing, { config: { size: () => 1 } }, /size/],
+        [failing, { faults: fail("create") }, `${list}, not one alone`],
+        [failing, { faults: ["create"] }, `${list}, not the text "create"`],
+        [failing, { targets: "**web" }, /targets/],
+    ];
+    for (const [program, options, message] of cases) {
+        await assert.rejects(stack.up(program, options), refused(message));
+        (await stack.preview()).assertNoChanges();
+    }
+    assert.equal(stack.resources.find("web").inputs.size, "large");
+});
+
+test("a setting of another kind is refused by its name", async () => {
+    const schemas = "schemas takes a list of schemas of packages: objects, or paths of JSON files";
+    const cases = [
+        [{ replaceOn: { T: "size" } }, 'replaceOn of "T" takes a list of paths, not the text "size"'],
+        [{ replaceOn: ["T"] }, "replaceOn takes an object of lists of paths by types, not a list"],
+        [{ deleteBeforeReplace: MACHINE }, `deleteBeforeReplace takes a list of types, not the text "${MACHINE}"`],
+        [{ deleteBeforeReplace: [7] }, "deleteBeforeReplace takes a list of types, not 7"],
+        [{ real: "cloud" }, 'real takes a list of packages, not the text "cloud"'],
+        [{ schemas: { name: "cloud" } }, `${schemas}, not an object`],
+        [{ schemas: [7] }, `${schemas}, not 7`],
+        [{ faults: fail("create"), run: false }, "faults takes a list of fail(), delay(), interrupt() and kill(), not one alone"],
+        [{ existing: { T: { size: "x" } } }, 'existing of "T" with the id "size" takes an object of properties, not the text "x"'],
+        [{ existing: { T: "x" } }, 'existing of "T" takes an object of things by ids, not the text "x"'],
+        [{ stacks: { "a/b": 3 } }, 'stacks of "a/b" takes an object of outputs, not 3'],
+        [{ outputs: { T: "x" } }, 'outputs of "T" takes an object of values, or a function of the resource, not the text "x"'],
+        [{ functions: { f: 3 } }, 'functions of "f" takes an object of values, or a function of the arguments, not 3'],
+        [{ config: "x" }, 'config takes an object of values by keys, not the text "x"'],
+    ];
+    for (const [settings, message] of cases) {
+        await assert.rejects(simulate(shop, settings), refused(message));
+    }
+});
+
+test("members of faults name what they take", () => {
+    const status = "status takes one of ProviderStatus, such as ProviderStatus.unavailable, not";
+    const cases = [
+        [() => delay("create", { seconds: "1" }), 'seconds takes a number from 0 to 86400, not the text "1"'],
+        [() => delay("create", { seconds: Infinity }), "seconds takes a number from 0 to 86400, not Infinity"],
+        [() => fail("create", { status: "nope" }), `${status} the text "nope"`],
+        [() => fail("create", { status: 99 }), `${status} 99`],
+        [() => fail("create", { message: 7 }), "message takes a text, not 7"],
+        [() => fail("create", { name: 7 }), "name takes a text, not 7"],
+        [() => fail("create", { inPreviews: "yes" }), 'inPreviews takes true or false, not the text "yes"'],
+        [() => fail("create", { answerLost: true, initialization: true }), /takes one of answerLost and initialization/],
+    ];
+    for (const [make, message] of cases) {
+        assert.throws(make, refused(message));
+    }
+});
+
+test("a thing is not added in the place of another one", async (t) => {
+    const { world } = await simulated(t, shop, { existing: { [MACHINE]: { "i-1": { size: "small" } } } });
+    assert.throws(() => world.add(MACHINE, "i-1", {}), refused(/^the world has a cloud:index:Machine with the id "i-1" already/));
+    assert.equal(world.find("i-1").get("size"), "small");
+    world.add(RECORD, "i-1", {});
+    assert.throws(() => world.add(MACHINE, "i-2", "x"), refused('properties takes an object of values by names, not the text "x"'));
+});
+
+test("a recorded preview is played, and an update on it is refused", async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), "stackwright-testing-"));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const record = path.join(folder, "recorded.json");
+    const cloud = { create: ({ name, inputs }) => ({ id: `real-${name}`, outputs: inputs }), delete() {} };
+    const real = await (await simulated(t, shop, { providers: { cloud }, record, run: false })).preview();
+    for (let count = 0; count < 2; count++) {
+        const played = await simulated(t, shop, { record, run: false });
+        const preview = await played.preview();
+        preview.assertCreates(["web", "dns"], { only: true });
+        assert.equal(preview.planText(), real.planText());
+        await assert.rejects(played.up(), /the recording has no create of .* with these inputs/);
+    }
+});
+
+test("a function that is misspelt is refused with the nearest answer", async () => {
+    const program = async (context) => void (await context.invoke("cloud:index:getZoen", {}));
+    await assert.rejects(simulate(program, { functions: { "cloud:index:getZone": {} } }), (error) => {
+        assert.match(error.message, /did you mean "cloud:index:getZone", which the option `functions` has/);
+        return !error.message.includes("->");
+    });
+});

@@ -26,6 +26,8 @@ import {
     type TransformOptions,
     unwrap,
 } from "stackwright";
+import { configurations, fail, refactoring, simulate } from "stackwright/testing";
+import fc from "fast-check";
 
 export async function allowed(engine: Engine): Promise<void> {
     const stack = await engine.stack("a/b", {
@@ -196,4 +198,29 @@ export async function refused(engine: Engine): Promise<void> {
     // @ts-expect-error codes are fixed
     const code: "other" = new CancelledError("x").kind;
     console.log(code);
+}
+
+export async function drawn(): Promise<void> {
+    const program = (): void => undefined;
+    const configs = await configurations(fc, "../shop", { size: fc.constantFrom("small", "large") });
+    await fc.assert(
+        fc.asyncProperty(configs, async (config) => {
+            (await (await simulate(program, { config })).preview()).assertNoChanges();
+        }),
+    );
+    const counted = await configurations<{ count: number }>(fc, { count: fc.integer({ min: 0, max: 5 }), label: "string" });
+    await fc.assert(
+        fc.asyncProperty(fc.integer(), counted, async (size, { count }) => {
+            const sum: number = size + count;
+            // @ts-expect-error a count is a number
+            const text: string = count;
+            await simulate(program, { config: { sum, text } });
+        }),
+    );
+    // @ts-expect-error the package comes first
+    await configurations({ count: "integer" });
+    // @ts-expect-error faults are a list
+    await simulate(program, { faults: fail("create") });
+    // @ts-expect-error the second program is needed
+    await refactoring(program, undefined);
 }

@@ -3,6 +3,7 @@ import { InvalidInputError } from "../errors";
 import { native } from "../native";
 import type { Provider } from "../provider";
 import type { PropertyMap } from "../values";
+import { membersOf } from "./settings";
 
 /** The resource whose outputs a function of a test computes. */
 export interface Subject {
@@ -52,15 +53,21 @@ export function readAnswers(
     outputs: { readonly [pattern: string]: Outputs } = {},
 ): Answers {
     const answers = new Map<string, Computed>();
-    for (const [token, answer] of Object.entries(functions)) {
+    for (const [token] of membersOf("functions", functions, "an object of answers by the tokens of functions")) {
+        const answer = functions[token]!;
+        if (typeof answer !== "function") {
+            membersOf(`functions of ${JSON.stringify(token)}`, answer, "an object of values, or a function of the arguments");
+        }
         answers.set(token, typeof answer === "function" ? answer : () => answer);
     }
     const computed = new Map<string, Computed>();
     const data: { [pattern: string]: PropertyMap } = {};
-    for (const [pattern, values] of Object.entries(outputs)) {
+    for (const [pattern] of membersOf("outputs", outputs, "an object of outputs by types")) {
+        const values = outputs[pattern]!;
         if (typeof values === "function") {
             computed.set(pattern, values);
         } else {
+            membersOf(`outputs of ${JSON.stringify(pattern)}`, values, "an object of values, or a function of the resource");
             data[pattern] = values;
         }
     }

@@ -1,13 +1,30 @@
 /** Property-based tests: configurations drawn by fast-check. */
-import { Engine } from "../engine";
+import { type ConfigValue, Engine } from "../engine";
 import { InvalidInputError } from "../errors";
 import { refuseUnknown } from "../options";
 import { secret } from "../values";
+import { membersOf } from "./settings";
 
 /** An arbitrary of fast-check, as far as it is used here. */
 export interface ArbitraryLike<T = unknown> {
     map<U>(mapper: (value: T) => U): ArbitraryLike<U>;
     filter(predicate: (value: T) => boolean): ArbitraryLike<T>;
+}
+
+/** A configuration that is drawn. */
+export type DrawnConfiguration = { readonly [key: string]: ConfigValue };
+
+/**
+ * An arbitrary of `fast-check` as its properties take it: the types have the form of `fast-check`'s own, which is needed only where
+ * configurations are drawn.
+ */
+export interface ConfigurationArbitrary<T> {
+    generate(random: any, biasFactor: number | undefined): any;
+    canShrinkWithoutContext(value: unknown): value is T;
+    shrink(value: T, context: unknown): any;
+    filter(predicate: (value: T) => boolean): any;
+    map<U>(mapper: (value: T) => U, unmapper?: (value: unknown) => T): any;
+    chain(chainer: (value: T) => any): any;
 }
 
 /** What is used of the package `fast-check`. */
@@ -74,11 +91,17 @@ function ofType(fc: FastCheck, key: string, type: string): ArbitraryLike {
  * @param replaced Arbitraries in the place of those of the declaration, by key.
  * @throws {InvalidInputError} A key is not declared, or a type does not exist.
  */
-export async function configurations<T extends object = { [key: string]: never }>(
+export async function configurations<T extends object = DrawnConfiguration>(
     fc: FastCheck,
     declared: string | Declared,
     replaced: { readonly [key: string]: ArbitraryLike } = {},
-): Promise<T> {
+): Promise<ConfigurationArbitrary<T>> {
+    if (typeof (fc as Partial<FastCheck> | undefined | null)?.record !== "function") {
+        throw new InvalidInputError("configurations() takes the package fast-check first: configurations(fc, declared)");
+    }
+    if (typeof declared !== "string") {
+        membersOf("declared", declared, "the folder of a project, or an object of types by keys");
+    }
     const model: { [key: string]: ArbitraryLike } = {};
     const required: string[] = [];
     const known: { [key: string]: true } = {};
@@ -108,5 +131,5 @@ export async function configurations<T extends object = { [key: string]: never }
         Object.entries(declared).forEach(([key, type]) => add(key, type, false, false));
     }
     refuseUnknown("the declared configuration", replaced, known, "key");
-    return fc.record(model as never, { requiredKeys: required }) as unknown as T;
+    return fc.record(model as never, { requiredKeys: required }) as unknown as ConfigurationArbitrary<T>;
 }

@@ -6,7 +6,7 @@ import { InvalidInputError, StackwrightError } from "../errors";
 import { given } from "../options";
 import type { AnyProgram } from "../program";
 import type { Stack } from "../stack";
-import { oneOf, operationOptionsOf, refuseUnknownSettings, refuseUnrepeatable } from "./settings";
+import { oneOf, operationOptionsOf, refuseUnknownSettings, refuseUnrepeatable, requireProgram } from "./settings";
 import { simulate, type SimulatedOptions, SimulatedStack, type SimulationOptions } from "./stack";
 
 /** A run that was killed. */
@@ -65,6 +65,12 @@ export async function crashEverywhere(program: AnyProgram, options: CrashOptions
     oneOf("verb", verb, VERBS);
     if (typeof recover !== "function") {
         oneOf("recover", recover, RECOVERIES);
+    }
+    if (before !== undefined) {
+        requireProgram("before", before);
+    }
+    if ((program !== undefined && program !== null) || options.project === undefined) {
+        requireProgram("program", program);
     }
     const settings = { ...rest, allowUnmatched: true };
     const operation = { parallel: 1, ...operationOptionsOf(rest) };

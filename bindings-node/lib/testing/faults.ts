@@ -3,6 +3,7 @@ import { InvalidInputError } from "../errors";
 import { inspectAs } from "../inspection";
 import { type Names, refuseUnknown } from "../options";
 import { ProviderStatus } from "../provider";
+import { listed, requireBoolean, requireText, shown } from "./settings";
 
 /** A call of a provider. */
 export type FaultCall = "check" | "diff" | "create" | "read" | "update" | "delete" | "invoke" | "call" | "construct" | "*";
@@ -57,12 +58,21 @@ interface FaultDocument extends Effect {
     name: string;
 }
 
+const LIST = "a list of fail(), delay(), interrupt() and kill()";
+
+const STATUSES: readonly unknown[] = Object.values(ProviderStatus);
+
+/** A day, in seconds: a test that waits longer has a mistake. */
+const MAX_SECONDS = 86_400;
+
 /** A fault of one operation; made by `fail()`, `delay()`, `interrupt()` and `kill()`. */
 export class Fault {
     readonly #document: FaultDocument;
 
     /** @internal */
     constructor(call: FaultCall, type: string, options: FaultOptions, effect: Effect) {
+        requireText("name", options.name ?? "*");
+        requireBoolean("inPreviews", options.inPreviews);
         if (!CALLS.includes(call)) {
             throw new InvalidInputError(`call takes one of ${CALLS.join(", ")}, not ${JSON.stringify(call)}`);
         }
@@ -83,15 +93,19 @@ export class Fault {
     }
 
     /** @internal Writes faults for the engine. */
-    static document(faults: readonly Fault[]): string {
-        return JSON.stringify(
-            faults.map((fault) => {
-                if (!(fault instanceof Fault)) {
-                    throw new InvalidInputError("faults takes a list of fail(), delay(), interrupt() and kill()");
-                }
-                return fault.#document;
-            }),
-        );
+    static document(faults: unknown): string {
+        const refused = (value: unknown): InvalidInputError =>
+            new InvalidInputError(`faults takes ${LIST}, not ${value instanceof Fault ? "one alone" : shown(value)}`);
+        if (faults instanceof Fault) {
+            throw refused(faults);
+        }
+        const documents = listed("faults", faults, LIST).map((fault) => {
+            if (!(fault instanceof Fault)) {
+                throw refused(fault);
+            }
+            return fault.#document;
+        });
+        return JSON.stringify(documents);
     }
 }
 
@@ -117,6 +131,15 @@ export function fail(call: FaultCall = "create", type: string | FailOptions = "*
     const [pattern, given] = selected(type, options);
     refuseUnknown("fail()", given, FAIL_OPTIONS);
     const { message = "the test has failed this call", status = ProviderStatus.unknown } = given;
+    requireText("message", message);
+    requireBoolean("answerLost", given.answerLost);
+    requireBoolean("initialization", given.initialization);
+    if (!STATUSES.includes(status)) {
+        throw new InvalidInputError(`status takes one of ProviderStatus, such as ProviderStatus.unavailable, not ${shown(status)}`);
+    }
+    if (given.answerLost === true && given.initialization === true) {
+        throw new InvalidInputError("fail() takes one of answerLost and initialization: a lost answer has no failed initialization");
+    }
     const effect =
         given.answerLost === true
             ? { effect: "lose_answer", message }
@@ -130,7 +153,11 @@ export function fail(call: FaultCall = "create", type: string | FailOptions = "*
 export function delay(call: FaultCall = "create", type: string | DelayOptions = "*", options: DelayOptions = {}): Fault {
     const [pattern, given] = selected(type, options);
     refuseUnknown("delay()", given, { ...FAULT_OPTIONS, seconds: true });
-    return new Fault(call, pattern, given, { effect: "delay", seconds: given.seconds ?? 0.02 });
+    const seconds: unknown = given.seconds ?? 0.02;
+    if (typeof seconds !== "number" || !(seconds >= 0 && seconds <= MAX_SECONDS)) {
+        throw new InvalidInputError(`seconds takes a number from 0 to ${MAX_SECONDS}, not ${shown(seconds)}`);
+    }
+    return new Fault(call, pattern, given, { effect: "delay", seconds });
 }
 
 /** Interrupts the operation when the call begins, as by a key press: the call ends, and no other begins. */
@@ -147,5 +174,6 @@ export function interrupt(call: FaultCall = "create", type: string | FaultOption
 export function kill(call: FaultCall = "create", type: string | KillOptions = "*", options: KillOptions = {}): Fault {
     const [pattern, given] = selected(type, options);
     refuseUnknown("kill()", given, { ...FAULT_OPTIONS, after: true });
+    requireBoolean("after", given.after);
     return new Fault(call, pattern, given, { effect: given.after === true ? "kill_after" : "kill_before" });
 }

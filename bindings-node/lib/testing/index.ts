@@ -3,7 +3,14 @@
  * runner: assertions throw `AssertionError`.
  */
 export type { Answer, Outputs, Subject } from "./answers";
-export { type ArbitraryLike, configurations, type Declared, type FastCheck } from "./configurations";
+export {
+    type ArbitraryLike,
+    type ConfigurationArbitrary,
+    configurations,
+    type Declared,
+    type DrawnConfiguration,
+    type FastCheck,
+} from "./configurations";
 export { type Crash, crashEverywhere, type CrashOptions } from "./crashes";
 export { delay, type DelayOptions, fail, type FailOptions, Fault, type FaultCall, type FaultOptions, interrupt, kill, type KillOptions } from "./faults";
 export { refactoring, type RefactoringOptions } from "./refactoring";

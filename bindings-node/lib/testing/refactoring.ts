@@ -7,7 +7,7 @@ import type { SuggestedMove } from "../documents";
 import { type Deployment, Result } from "../operation";
 import type { AnyProgram } from "../program";
 import type { SimulatedResult } from "./result";
-import { operationOptionsOf, refuseUnknownSettings, refuseUnrepeatable } from "./settings";
+import { operationOptionsOf, refuseUnknownSettings, refuseUnrepeatable, requireProgram } from "./settings";
 import { simulate, SimulatedStack, type SimulationOptions } from "./stack";
 
 /** The options of `refactoring()`, for both programs. */
@@ -28,6 +28,7 @@ const MAX_PREVIEWS = 8;
  * Asserts that a program changes nothing in the state of another one, or in an exported one, neither resources nor options of their records
  * (`protect` for instance) nor outputs of the stack, and returns the result of the preview. Otherwise, the text of the error has the aliases
  * that are missing, as source code, the changes that follow from these, those that no alias explains, and the options and outputs that change.
+ * @throws {InvalidInputError} For what is neither a program nor, as `before`, `{ state }`; nothing has run then.
  */
 export async function refactoring(
     before: AnyProgram | { state: Deployment | string },
@@ -37,9 +38,13 @@ export async function refactoring(
     options = given(options);
     refuseUnknownSettings("refactoring()", options, ["allowComponents"], NOT_OWN);
     refuseUnrepeatable("refactoring()", options);
+    const isState = typeof before === "object" && before !== null && "state" in before;
+    if (!isState) {
+        requireProgram("before", before, ", or an exported state as { state }");
+    }
+    requireProgram("after", after);
     // Either program may be the one that reaches what a pattern names.
     const settings = { ...options, allowUnmatched: true };
-    const isState = typeof before === "object" && "state" in before;
     const stack = isState
         ? await simulate(undefined, { ...settings, state: before.state, run: false })
         : await simulate(before as AnyProgram, settings);

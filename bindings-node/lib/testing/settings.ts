@@ -2,7 +2,9 @@
 import { OPERATION_OPTIONS_MEMBERS } from "../documents";
 import { InvalidInputError } from "../errors";
 import type { OperationOptions } from "../operation";
-import { type Names, refuseUnknown } from "../options";
+import { described, isCollection, type Names, refuseUnknown } from "../options";
+import { LanguageRuntime } from "../program";
+import { SdkProgram } from "../sdk";
 import type { SimulatedOptions, SimulatedProgramOptions, SimulationOptions } from "./stack";
 
 type Known = { readonly [name: string]: true };
@@ -68,5 +70,67 @@ export function oneOf(option: string, value: unknown, names: readonly string[]):
     if (!names.includes(value as string)) {
         const given = typeof value === "string" ? JSON.stringify(value) : typeof value;
         throw new InvalidInputError(`${option} takes one of ${names.map((name) => JSON.stringify(name)).join(", ")}, not ${given}`);
+    }
+}
+
+/** Describes a value that an option does not take: texts and numbers with their content. */
+export function shown(value: unknown): string {
+    return typeof value === "string" ? `the text ${JSON.stringify(value)}` : typeof value === "number" ? String(value) : described(value);
+}
+
+function refusal(option: string, wanted: string, value: unknown): InvalidInputError {
+    return new InvalidInputError(`${option} takes ${wanted}, not ${shown(value)}`);
+}
+
+/** Returns a list as it was given; anything else is refused. */
+export function listed(option: string, value: unknown, wanted: string): readonly unknown[] {
+    if (!Array.isArray(value)) {
+        throw refusal(option, wanted, value);
+    }
+    return value;
+}
+
+/** Returns a list of texts as it was given; anything else is refused. */
+export function texts(option: string, value: unknown, wanted: string): readonly string[] {
+    const items = listed(option, value, wanted);
+    if (!items.every((item) => typeof item === "string")) {
+        throw refusal(option, wanted, items.find((item) => typeof item !== "string"));
+    }
+    return items as readonly string[];
+}
+
+/** Returns the members of a plain object; anything else is refused. */
+export function membersOf(option: string, value: unknown, wanted: string): [string, unknown][] {
+    if (typeof value !== "object" || value === null || Array.isArray(value) || isCollection(value)) {
+        throw refusal(option, wanted, value);
+    }
+    return Object.entries(value);
+}
+
+/** Refuses an option that is neither true nor false; `undefined` is accepted. */
+export function requireBoolean(option: string, value: unknown): void {
+    if (value !== undefined && typeof value !== "boolean") {
+        throw refusal(option, "true or false", value);
+    }
+}
+
+/** Refuses a text option of another kind. */
+export function requireText(option: string, value: unknown): void {
+    if (typeof value !== "string") {
+        throw refusal(option, "a text", value);
+    }
+}
+
+/** Refuses what is no program. `others` is what the option takes as well. */
+export function requireProgram(option: string, program: unknown, others = ""): void {
+    if (typeof program !== "function" && !(program instanceof SdkProgram) && !(program instanceof LanguageRuntime)) {
+        throw refusal(option, `a program (a function, or what sdkProgram() or languageRuntime() returns)${others}`, program);
+    }
+}
+
+/** Refuses what is no configuration; `undefined` is accepted. */
+export function requireConfig(config: unknown): void {
+    if (config !== undefined && config !== null) {
+        membersOf("config", config, "an object of values by keys");
     }
 }

@@ -18,7 +18,17 @@ import { type Answer, type Outputs, readAnswers } from "./answers";
 import { Fault } from "./faults";
 import type { Resources } from "./resources";
 import { SimulatedResult } from "./result";
-import { PROGRAM_OPTIONS, refuseUnknownSettings, SIMULATED_OPTIONS } from "./settings";
+import {
+    listed,
+    membersOf,
+    PROGRAM_OPTIONS,
+    refuseUnknownSettings,
+    requireConfig,
+    requireProgram,
+    requireText,
+    SIMULATED_OPTIONS,
+    texts,
+} from "./settings";
 import { unmatchedText, type UnmatchedPattern } from "./unmatched";
 import { World } from "./world";
 
@@ -46,7 +56,7 @@ export interface SimulatedOptions extends Omit<OperationOptions, "signal"> {
 
 /** The options of an operation that runs the program. */
 export interface SimulatedProgramOptions extends SimulatedOptions {
-    /** The configuration from now on; that of this preview alone. */
+    /** The configuration from now on, or that of this preview alone: all of it, not only what differs. */
     config?: StackOptions["config"];
 }
 
@@ -149,12 +159,14 @@ export class SimulatedStack {
         inspectAs(this, (stack) => `${stack.name}: ${stack.world.size} things`);
     }
 
-    /** Brings the stack to the state that the program describes; a given program is that of the next operations, too. */
+    /**
+     * Brings the stack to the state that the program describes; a given program is that of the next operations, too.
+     * @throws {InvalidInputError} For what is no program, no configuration or no fault, and for options that are refused. The program and the
+     * configuration are those from before then.
+     */
     async up(program?: AnyProgram, options: SimulatedProgramOptions = {}): Promise<SimulatedResult> {
         refuseUnknown("up()", options, PROGRAM_OPTIONS);
-        this.program = program ?? this.program;
-        this.config = options.config ?? this.config;
-        return this.#operate("up", options);
+        return this.#operate("up", options, program);
     }
 
     /** Computes what `up()` would do; the program and configuration that are given hold for this preview alone. */
@@ -162,9 +174,7 @@ export class SimulatedStack {
         refuseUnknown("preview()", options, PROGRAM_OPTIONS);
         const before = [this.program, this.config] as const;
         try {
-            this.program = program ?? this.program;
-            this.config = options.config ?? this.config;
-            return await this.#operate("preview", options);
+            return await this.#operate("preview", options, program);
         } finally {
             [this.program, this.config] = before;
         }
@@ -182,12 +192,31 @@ export class SimulatedStack {
         return this.#operate("destroy", options);
     }
 
-    async #operate(verb: "up" | "preview" | "refresh" | "destroy", options: SimulatedProgramOptions): Promise<SimulatedResult> {
-        const { faults = [], check = true, config: _config, ...others } = options;
+    async #operate(
+        verb: "up" | "preview" | "refresh" | "destroy",
+        options: SimulatedProgramOptions,
+        program?: AnyProgram,
+    ): Promise<SimulatedResult> {
+        const { faults = [], check = true, config, ...others } = options;
         const { simulation } = this.#parts;
-        guarded(() => simulation.setFaults(Fault.document(faults)));
-        const stack = await this.stack();
-        const result = await this.#resultOf(stack[verb](others));
+        refuseNoProgram(program);
+        requireConfig(config);
+        const document = Fault.document(faults);
+        guarded(() => simulation.setFaults(document));
+        const before = [this.program, this.config] as const;
+        this.program = program ?? this.program;
+        this.config = config ?? this.config;
+        let result: SimulatedResult;
+        try {
+            const stack = await this.stack();
+            result = await this.#resultOf(stack[verb](others));
+        } catch (error) {
+            if (error instanceof InvalidInputError) {
+                // Nothing has run: what was refused is not that of the next operations.
+                [this.program, this.config] = before;
+            }
+            throw error;
+        }
         this.#last = result;
         this.#saveRecording(result);
         const unused = faults.length === 0 ? [] : simulation.unusedFaults();
@@ -344,7 +373,22 @@ export class SimulatedStack {
     }
 }
 
-function schemaOf(schema: object | string): unknown {
+/** Refuses what is no program; what is left out is accepted. */
+function refuseNoProgram(program: unknown): void {
+    if (typeof program === "object" && program !== null && Object.getPrototypeOf(program) === Object.prototype) {
+        throw new InvalidInputError("program takes a function, not an object; options are the last argument: up(undefined, { config })");
+    }
+    if (program !== undefined && program !== null) {
+        requireProgram("program", program);
+    }
+}
+
+const SCHEMAS = "a list of schemas of packages: objects, or paths of JSON files";
+
+function schemaOf(schema: unknown): unknown {
+    if (typeof schema !== "string") {
+        membersOf("schemas", schema, SCHEMAS);
+    }
     return typeof schema === "string" ? JSON.parse(readFileSync(schema, "utf8")) : schema;
 }
 
@@ -383,15 +427,33 @@ export async function simulate(program?: AnyProgram, options: SimulationOptions 
         config,
         ...first
     } = options;
+    refuseNoProgram(program);
+    requireConfig(config);
+    Fault.document(first.faults ?? []);
+    if (record !== undefined) {
+        requireText("record", record);
+    }
+    membersOf("replaceOn", replaceOn, "an object of lists of paths by types").forEach(([pattern, paths]) => {
+        texts(`replaceOn of ${JSON.stringify(pattern)}`, paths, "a list of paths");
+    });
+    membersOf("existing", existing, "an object of things by types and ids").forEach(([type, things]) => {
+        const what = `existing of ${JSON.stringify(type)}`;
+        membersOf(what, things, "an object of things by ids").forEach(([id, properties]) => {
+            membersOf(`${what} with the id ${JSON.stringify(id)}`, properties, "an object of properties");
+        });
+    });
+    membersOf("stacks", stacks, "an object of outputs by the names of stacks").forEach(([name, known]) => {
+        membersOf(`stacks of ${JSON.stringify(name)}`, known, "an object of outputs");
+    });
     const answers = readAnswers(functions, outputs);
     const played = record !== undefined && existsSync(record) ? readFileSync(record, "utf8") : undefined;
     const document = {
-        schemas: schemas.map(schemaOf),
+        schemas: listed("schemas", schemas, SCHEMAS).map(schemaOf),
         replace_on: replaceOn,
-        delete_before_replace: deleteBeforeReplace,
+        delete_before_replace: texts("deleteBeforeReplace", deleteBeforeReplace, "a list of types"),
         answered_functions: answers.functions,
         answered_outputs: answers.computed,
-        real,
+        real: texts("real", real, "a list of packages"),
         records: record !== undefined && played === undefined,
     };
     const values = { outputs: answers.data, existing, stacks };

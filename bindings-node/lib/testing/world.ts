@@ -4,6 +4,7 @@ import { inspectAs } from "../inspection";
 import { type Native, native } from "../native";
 import type { PropertyMap, PropertyValue } from "../values";
 import { found, patternOf } from "./resources";
+import { membersOf, requireText } from "./settings";
 
 interface Members {
     type: string;
@@ -19,7 +20,7 @@ export interface WorldSource {
     bridge(): Native.Bridge;
 }
 
-function membersOf(source: WorldSource): Members[] {
+function thingsOf(source: WorldSource): Members[] {
     return guarded(() => source.simulation.things(source.bridge())).things as Members[];
 }
 
@@ -50,7 +51,7 @@ export class Thing {
 
     /** Its present properties. */
     get properties(): PropertyMap {
-        const own = membersOf(this.#source).find((members) => members.type === this.type && members.id === this.id);
+        const own = thingsOf(this.#source).find((members) => members.type === this.type && members.id === this.id);
         if (own === undefined) {
             throw new InvalidInputError(`the ${this.type} with the id ${this.id} does not exist any more`);
         }
@@ -90,13 +91,13 @@ export class World implements Iterable<Thing> {
     }
 
     #things(): [Thing[], string[]] {
-        const things = membersOf(this.#source).map((members) => new Thing(this.#source, members));
+        const things = thingsOf(this.#source).map((members) => new Thing(this.#source, members));
         return [things, things.map((thing) => thing.urn ?? `urn:pulumi:world::world::${thing.type}::${thing.name}`)];
     }
 
     /** How many there are. */
     get size(): number {
-        return membersOf(this.#source).length;
+        return thingsOf(this.#source).length;
     }
 
     static {
@@ -123,8 +124,18 @@ export class World implements Iterable<Thing> {
         return things.some((thing) => thing.id === pattern) || guarded(() => native.findResources(pattern, urns)).places.length > 0;
     }
 
-    /** Adds a thing that the program has not created: for reads and imports. */
+    /**
+     * Adds a thing that the program has not created: for reads and imports.
+     * @throws {InvalidInputError} There is a thing of this type and id.
+     */
     add(type: string, id: string, properties: PropertyMap): Thing {
+        requireText("type", type);
+        requireText("id", id);
+        membersOf("properties", properties, "an object of values by names");
+        if ([...this].some((thing) => thing.type === type && thing.id === id)) {
+            const advice = "find() returns it, and set() changes its properties";
+            throw new InvalidInputError(`the world has a ${type} with the id "${id}" already; ${advice}`);
+        }
         guarded(() => this.#source.simulation.put(type, id, properties));
         return [...this].find((thing) => thing.type === type && thing.id === id)!;
     }
