@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["configurations"]
 
+__tracebackhide__ = True
+
 
 def configurations(
     declared: Mapping[str, Any] | str | os.PathLike[str], **replaced: SearchStrategy[Any]
