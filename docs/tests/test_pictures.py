@@ -430,6 +430,8 @@ def test_texts_stay_within_their_boxes_and_the_tooltip_has_all_of_them(page: Any
     assert page.locator("#graph").get_attribute("title") == f"rule\n{RULE}"
     page.mouse.click(box["x"] + place["x"], box["y"] + place["y"])
     assert RULE in page.inner_text("#details")
+    # The arrows of what is selected are above the boxes that they pass.
+    assert of_graph(page, "cy.edges('.near').map((edge) => edge.style('z-compound-depth'))") == ["top", "top"]
     page.mouse.move(box["x"] + 3, box["y"] + 3)
     page.locator("#graph:not([title])").wait_for(timeout=MAX_WAIT_TIME)
 

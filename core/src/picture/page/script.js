@@ -326,7 +326,14 @@
         },
       },
       { selector: ".many", style: { "curve-style": "haystack" } },
-      { selector: ".near", style: { "line-color": colour("focus"), "target-arrow-color": colour("focus"), width: 2.5, "z-index": 9 } },
+      {
+        // The arrows of the selected resource pass over other boxes, so that none seems to end at one of these.
+        selector: ".near",
+        style: {
+          "line-color": colour("focus"), "target-arrow-color": colour("focus"), width: 2.5, "z-index": 9, "z-index-compare": "manual",
+          "z-compound-depth": "top",
+        },
+      },
       { selector: ":selected", style: { "overlay-color": colour("focus"), "overlay-opacity": 0.18, "overlay-padding": 4 } },
     ];
   }
@@ -334,9 +341,14 @@
   const shortened = (text, length) => (text.length <= length ? text : `${text.slice(0, length - 1)}…`);
 
   const pen = document.createElement("canvas").getContext("2d");
+  const widths = [new Map(), new Map()];
   function widthOf(text, isBold) {
-    pen.font = `${isBold ? 600 : 400} ${FONT_SIZE}px ${FONT}`;
-    return pen.measureText(text).width;
+    const known = widths[Number(isBold)];
+    if (!known.has(text)) {
+      pen.font = `${isBold ? 600 : 400} ${FONT_SIZE}px ${FONT}`;
+      known.set(text, pen.measureText(text).width);
+    }
+    return known.get(text);
   }
 
   /** The text; where it is wider than the space, without its middle, since both ends tell names apart. */
@@ -365,7 +377,7 @@
     const node = nodes[at];
     const sign = signOf(node).trim();
     const isBold = isOpen || isFolded(at);
-    const space = width - 2 * MARGIN;
+    const space = isOpen ? width : width - 2 * MARGIN;
     const prefix = sign === "" ? "" : `${sign} `;
     const name = prefix + fitted(node.name, space - widthOf(prefix, isBold), isBold);
     if (node.pendingDeletion) return `${name}\npending deletion`;
