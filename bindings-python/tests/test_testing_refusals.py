@@ -284,6 +284,35 @@ def test_a_recorded_preview_is_played_and_an_update_on_it_is_refused(tmp_path: P
             played.up()
 
 
+def test_the_previews_of_a_provider_that_takes_part_in_them_are_those_that_are_played(tmp_path: Path) -> None:
+    class Planning(sw.Provider):
+        supports_preview = True
+
+        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            address = sw.UNKNOWN if request.preview else "10.0.0.1"
+            return sw.CreateResult(id="" if request.preview else request.name, outputs={**request.inputs, "address": address})
+
+        def update(self, request: sw.UpdateRequest) -> sw.UpdateResult:
+            return sw.UpdateResult(outputs={**request.inputs, "address": "10.0.0.3" if request.preview else "10.0.0.2"})
+
+        def delete(self, request: sw.DeleteRequest) -> None:
+            pass
+
+    def program(ctx: sw.Context) -> None:
+        web = ctx.resource(MACHINE, "web", {"size": ctx.config.get("size", "small")})
+        ctx.resource(RECORD, "dns", {"address": web["address"]})
+
+    def plans(providers: dict[str, sw.Provider] | None) -> list[str]:
+        stack = simulate(program, record=tmp_path / "recorded.json", providers=providers, run=False)
+        first = [stack.preview().plan_text(), stack.up().plan_text()]
+        large = {"size": "large"}
+        return [*first, stack.preview(config=large).plan_text(), stack.up(config=large).plan_text(), stack.preview().plan_text()]
+
+    recorded = plans({"cloud": Planning()})
+    assert "10.0.0.3" in recorded[2] and "10.0.0.2" in recorded[3]
+    assert plans(None) == recorded
+
+
 def test_a_function_that_is_misspelt_is_refused_with_the_nearest_answer() -> None:
     def program(ctx: sw.Context) -> None:
         ctx.invoke("cloud:index:getZoen", {})
