@@ -42,7 +42,7 @@ const ABOUT: &str =
 pub(super) struct Exchange {
     pub(super) call: String,
     /// Whether a preview made a call that changes something otherwise.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) preview: bool,
     /// The type of the resource, or the token of the function.
     #[serde(rename = "type")]
@@ -56,11 +56,6 @@ pub(super) struct Exchange {
     #[serde(default, skip_serializing_if = "is_empty")]
     pub(super) inputs: PlainMap,
     pub(super) answer: Answer,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 fn is_empty(map: &PlainMap) -> bool {
