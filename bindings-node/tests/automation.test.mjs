@@ -194,13 +194,13 @@ const BROKEN = `
     const opts = { pulumiCommand, envVars: { PULUMI_HOME: process.argv[1] } };
     const stack = await auto.LocalWorkspace.createOrSelectStack(args, opts);
     const error = await stack.up().catch((error) => error);
-    console.log(error instanceof auto.CommandError, /code: 1[^]*the program is wrong/.test(error.message));
+    console.log(error instanceof auto.CommandError, /code: 1[^]*the program is wrong/.test(error.message), error.cause?.message);
 `;
 
 test("a program that throws is an error with its message", async (t) => {
     const options = ["--input-type=module", "--eval", BROKEN, join(folder(t), "home")];
     const { stdout } = await promisify(execFile)(process.execPath, options, { cwd: new URL(".", import.meta.url), timeout: 60_000 });
-    assert.equal(stdout, "true true\n");
+    assert.equal(stdout, "true true the program is wrong\n");
 });
 
 test("an inline program runs without a connection", async (t) => {

@@ -1,7 +1,7 @@
 /** Commands of the Automation API whose worker ends, whose timers a test replaces, and whose values are no texts. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdirSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
@@ -10,6 +10,7 @@ import * as auto from "../dist/automation/index.js";
 import { chain, folder, opener } from "./automation_support.mjs";
 
 const AUTOMATION = new URL("../dist/automation/index.js", import.meta.url).pathname;
+const INDEX = new URL("../index.mjs", import.meta.url).pathname;
 
 /** The variables of workspaces with a store in a folder. */
 function variablesOf(place) {
@@ -78,3 +79,60 @@ test("a signal that is none is refused, and nothing goes on", { timeout: 120_000
     const printed = execFileSync(process.execPath, ["--eval", script, JSON.stringify(variablesOf(folder(t)))], { encoding: "utf8", timeout: 60_000 });
     assert.equal(printed, "TypeError\n");
 });
+
+for (const signal of ["SIGINT", "SIGTERM"]) {
+    test(`${signal} cancels an operation gracefully, and ends the process`, { timeout: 120_000 }, async (t) => {
+        const place = folder(t);
+        const script = `
+        const pulumi = require("@pulumi/pulumi");
+        const auto = require(${JSON.stringify(AUTOMATION)});
+        const things = {
+            async create({ name, inputs }) {
+                console.log("creating", name);
+                if (name === "second") {
+                    await new Promise((resolve) => process.stdin.once("data", resolve));
+                    console.log("goes on");
+                    await new Promise((resolve) => process.stdin.once("data", resolve));
+                }
+                return { id: name, outputs: inputs };
+            },
+            delete() {},
+        };
+        const thing = (name, options) => new pulumi.CustomResource("things:index:Thing", name, {}, options);
+        const program = async () => {
+            const second = thing("second", { dependsOn: [thing("first")] });
+            thing("third", { dependsOn: [second] });
+        };
+        const place = ${JSON.stringify(place)};
+        import(${JSON.stringify(INDEX)}).then(async ({ Engine }) => {
+            const engine = new Engine({ store: "file://" + place + "/state", passphrase: "x", providers: { things } });
+            const opts = { pulumiCommand: new auto.Command({ engine }), pulumiHome: place + "/home" };
+            const stack = await auto.LocalWorkspace.createOrSelectStack({ stackName: "dev", projectName: "shop", program }, opts);
+            await stack.up();
+            console.log("not reached");
+        });`;
+        const child = spawn(process.execPath, ["--eval", script], { cwd: join(import.meta.dirname, "../..") });
+        let [written, errors] = ["", ""];
+        child.stderr.on("data", (text) => (errors += text));
+        const ended = new Promise((resolve) => child.on("close", (code, by) => resolve([code, by])));
+        const writes = (text) =>
+            new Promise((resolve) => {
+                const check = () => written.includes(text) && resolve();
+                child.stdout.on("data", check);
+                child.on("close", resolve);
+                check();
+            });
+        child.stdout.on("data", (text) => (written += text));
+        await writes("creating second");
+        child.kill(signal);
+        // The answer to the second text comes in a later turn of the loop than the signal.
+        child.stdin.write("first\n");
+        await writes("goes on");
+        child.stdin.write("second\n");
+        assert.deepEqual(await ended, [null, signal], errors);
+        assert.equal(written, "creating first\ncreating second\ngoes on\n");
+        const { latest } = JSON.parse(readFileSync(join(place, "state/.pulumi/stacks/shop/dev.json"), "utf8")).checkpoint;
+        const names = latest.resources.map(({ urn }) => urn.split("::").at(-1));
+        assert.deepEqual([names.includes("second"), names.includes("third"), latest.pending_operations ?? []], [true, false, []]);
+    });
+}

@@ -339,6 +339,32 @@ def test_a_program_that_ends_the_process_is_named_as_such(open_stack: Open) -> N
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_children_of_a_fork_have_random_bytes_of_their_own(tmp_path: Path) -> None:
+    def stack_named(name: str) -> auto.Stack:
+        opts = auto.LocalWorkspaceOptions(
+            pulumi_home=str(tmp_path / "home"),
+            env_vars={"PULUMI_BACKEND_URL": f"file://{tmp_path}", "PULUMI_CONFIG_PASSPHRASE": "correct horse"},
+        )
+        return auto.create_or_select_stack(name, project_name="shop", program=lambda: pulumi.export("name", name), opts=opts)
+
+    stack_named("before").up()
+    children = {}
+    for name in ("one", "two", "three"):
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                code = 0 if stack_named(name).up().outputs["name"].value == name else 2
+            finally:
+                os._exit(code)
+        children[name] = child
+    for child in children.values():
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    states = [json.loads((tmp_path / f".pulumi/stacks/shop/{name}.json").read_bytes()) for name in children]
+    salts = {state["checkpoint"]["latest"]["secrets_providers"]["state"]["salt"] for state in states}
+    assert len(salts) == len(children)
+
+
 def test_a_stack_of_before_a_fork_works_in_the_child(tmp_path: Path) -> None:
     opts = auto.LocalWorkspaceOptions(
         pulumi_home=str(tmp_path / "home"),
@@ -361,3 +387,55 @@ def test_a_stack_of_before_a_fork_works_in_the_child(tmp_path: Path) -> None:
         os.kill(child, signal.SIGKILL)
     assert ended == child and os.waitstatus_to_exitcode(status) == 0
     assert stack.outputs()["size"].value == 1
+
+
+TERMINATED = """
+import sys
+import threading
+import pulumi
+import stackwright as sw
+from stackwright import automation as auto
+
+class Slow(sw.Provider):
+    def create(self, request):
+        print("creating", request.name, flush=True)
+        if request.name == "second":
+            sys.stdin.readline()
+        return sw.CreateResult(request.name, request.inputs)
+
+    def delete(self, request):
+        pass
+
+def program():
+    made = None
+    for name in ("first", "second", "third"):
+        options = pulumi.ResourceOptions(depends_on=[] if made is None else [made])
+        made = pulumi.CustomResource("things:index:Thing", name, {}, options)
+
+engine = sw.Engine(store="file://" + sys.argv[1], passphrase="x", providers={"things": Slow()})
+opts = auto.LocalWorkspaceOptions(pulumi_command=auto.Command(engine=engine), pulumi_home=sys.argv[1] + "/home")
+stack = auto.create_or_select_stack("dev", project_name="shop", program=program, opts=opts)
+stack.up()
+print("not reached", flush=True)
+"""
+
+
+def test_a_termination_signal_cancels_gracefully_and_ends_the_process(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", TERMINATED, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None and process.stdout is not None
+    for line in process.stdout:
+        if line == "creating second\n":
+            break
+    process.send_signal(signal.SIGTERM)
+    output, errors = process.communicate("go on\n", timeout=DEADLINE)
+    assert (process.returncode, output) == (-signal.SIGTERM, ""), errors
+    deployment = json.loads((tmp_path / ".pulumi/stacks/shop/dev.json").read_bytes())["checkpoint"]["latest"]
+    names = [resource["urn"].rsplit("::", 1)[1] for resource in deployment["resources"]]
+    assert "second" in names and "third" not in names
+    assert not deployment.get("pending_operations")

@@ -82,7 +82,7 @@ impl Command {
                 return 0;
             }
             Err(Refusal::Usage { help, text }) => {
-                (invocation.stdout)(&help);
+                write_help(&invocation, &help);
                 invocation.note(format!("error: {text}"));
                 return REFUSED;
             }
@@ -122,7 +122,7 @@ impl Command {
             Ok(()) => 0,
             Err(Failure { code, message, help }) => {
                 if let Some(subcommand) = help {
-                    (invocation.stdout)(&self.0.parsers.help(&invocation.name, subcommand));
+                    write_help(&invocation, &self.0.parsers.help(&invocation.name, subcommand));
                 }
                 if !message.is_empty() {
                     invocation.note(format!("error: {message}"));
@@ -189,6 +189,20 @@ impl Command {
             }
         };
         printer.document(&plugins::rows(installed))
+    }
+}
+
+/// Writes the help that precedes an error: to the standard output, as the reference engine does, unless that is for a document.
+fn write_help(invocation: &Invocation, help: &str) {
+    let mut words = invocation.arguments.iter().map(String::as_str).peekable();
+    let mut is_document = false;
+    while let Some(word) = words.next() {
+        is_document |= matches!(word, "--json" | "-j" | "--output=json");
+        is_document |= word == "--output" && words.peek() == Some(&"json");
+    }
+    match is_document {
+        true => (invocation.stderr)(help),
+        false => (invocation.stdout)(help),
     }
 }
 

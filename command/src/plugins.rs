@@ -158,6 +158,17 @@ async fn install(
     arguments: &PluginInstall,
 ) -> Result<Vec<InstalledPlugin>> {
     let Some(kind) = &arguments.kind else {
+        let of_one = [
+            ("--file", arguments.file.is_some()),
+            ("--server", arguments.server.is_some()),
+            ("--checksum", arguments.checksum.is_some()),
+            ("--exact", arguments.exact),
+        ];
+        if let Some((flag, _)) = of_one.iter().find(|(_, is_given)| *is_given) {
+            return Err(Failure::new(format!(
+                "{flag} is of one plugin: name its kind, name and version"
+            )));
+        }
         return project_plugins::install(invocation, cache, arguments.reinstall).await;
     };
     let kind = known_kind(kind)?;

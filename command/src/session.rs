@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stackwright::{
     Engine, Error, ErrorKind, Opening, Stack, StackName, StackSettings,
-    plugin::PluginSettings,
+    plugin::{PluginCommand, PluginKind, PluginSettings},
     runtime::Runtime,
     secrets::{
         SecretsProvider,
@@ -396,10 +396,13 @@ fn environment_engine(
         cache: Some(home.plugins()),
         ..components.plugins.clone()
     };
-    let plugins = PluginSettings {
+    let mut plugins = PluginSettings {
         environment: Some(host.clone()),
         ..plugins.or_from(&host)
     };
+    if let Some(found) = found {
+        add_plugins(&mut plugins, found)?;
+    }
     let mut builder = Engine::builder(components.handle.clone());
     if let Some(installer) = downloads::on_demand(&components.handle, invocation)? {
         builder = builder.installer(installer);
@@ -411,4 +414,30 @@ fn environment_engine(
         .plugins(plugins)
         .build()?;
     Ok((engine, secrets))
+}
+
+/// Adds the plugins that a project has at paths of their own. They take precedence over others of their name.
+fn add_plugins(settings: &mut PluginSettings, found: &FoundProject) -> Result {
+    let named = |error: Error| Failure::from(error).after(&format!("{}: ", found.path.display()));
+    for plugin in found.file.plugins_at_paths().map_err(named)? {
+        let program = found.folder().join(&plugin.folder).join(plugin.file_name());
+        if !program.is_file() {
+            return Err(Failure::new(format!(
+                "{}: the plugin {} does not exist: {} is no file",
+                found.path.display(),
+                plugin.name,
+                program.display()
+            )));
+        }
+        if plugin.kind == PluginKind::Resource {
+            let command = PluginCommand {
+                program,
+                ..PluginCommand::default()
+            };
+            settings.commands.insert(plugin.name, command);
+        } else if let Some(folder) = program.parent() {
+            settings.directories.insert(0, folder.to_owned());
+        }
+    }
+    Ok(())
 }

@@ -319,3 +319,36 @@ async fn interrupted_creations_are_not_both_kept_and_dropped() {
     let text = "error: cannot set both --skip-pending-creates and --clear-pending-creates\n";
     assert_eq!((refresh.code, refresh.stderr.as_str()), (1, text));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn variables_take_the_place_of_flags_that_are_left_out() {
+    let shop = Shop::new(command()).await;
+    let up = shop
+        .run("up --yes --skip-preview --client=host", Some(notes("one")))
+        .await;
+    assert_eq!(up.code, 0, "{up:?}");
+    for (flag, value, runs) in [
+        ("", "true", true),
+        ("", "false", false),
+        (" --run-program=false", "true", false),
+        (" --run-program", "false", true),
+    ] {
+        let ran = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let marks = Arc::clone(&ran);
+        let program = program::from_fn(move |_: ProgramContext| {
+            marks.store(true, std::sync::atomic::Ordering::SeqCst);
+            async { Ok(()) }
+        });
+        let line = format!("destroy --preview-only --client=host{flag}");
+        let (mut invocation, _) = shop.invocation(&line, Some(program));
+        invocation
+            .environment
+            .insert("PULUMI_RUN_PROGRAM".to_owned(), value.to_owned());
+        assert_eq!(shop.command.run(invocation).await, 0);
+        assert_eq!(
+            ran.load(std::sync::atomic::Ordering::SeqCst),
+            runs,
+            "{flag} {value}"
+        );
+    }
+}

@@ -277,7 +277,7 @@ impl Aim {
             target_dependents: self.dependents,
             excludes: self.excludes.clone(),
             exclude_dependents: self.dependents,
-            refresh: self.refresh,
+            refresh: Some(self.refresh),
             refresh_program: self.runs_program,
             destroy_program: self.runs_program,
             ..OperationOptions::default()

@@ -31,6 +31,6 @@ pub use config::AsYaml;
 pub use declaration::{ConfigDeclaration, ConfigType};
 pub use program::{MissingPart, missing_part, required_plugins};
 pub use project::{ConfigChange, ConfigEntry, FoundProject, Project, open_stack};
-pub use project_file::{ProjectFile, ProjectRuntime};
+pub use project_file::{PluginAtPath, ProjectFile, ProjectRuntime};
 pub use settings_document::{replace_project, replace_settings, settings_document};
 pub use stack_file::StackFile;

@@ -13,6 +13,7 @@ import { jsonOfMembers } from "../json";
 import { EnvironmentKeys } from "../key_services";
 import { native, type Native } from "../native";
 import { eventListener, prepared } from "./inline";
+import { cancelledBySignals } from "./signals";
 
 /** What the SDK has beside its public interface. */
 interface Internals {
@@ -102,9 +103,11 @@ export class Command extends Base {
         let run: Native.CommandRun | undefined;
         const cancel = (): void => run?.cancel();
         this.#bridge.hold();
+        const leave = cancelledBySignals(cancel);
+        const failures: unknown[] = [];
         try {
             signal?.addEventListener("abort", cancel);
-            const program = prepared(this.#bridge, args);
+            const program = prepared(this.#bridge, args, failures);
             const place: Native.CommandPlace = {
                 directory: resolve(cwd),
                 environment: JSON.stringify(environment),
@@ -128,7 +131,7 @@ export class Command extends Base {
                 for (let at = 0; at < outputs.length; at += 2) {
                     const [stream, text] = [outputs[at], outputs[at + 1]];
                     if (typeof text === "number") {
-                        return this.#ended(written, text, thrown);
+                        return this.#ended(written, text, thrown, failures);
                     }
                     if (stream === "event") {
                         onEvent?.(text!);
@@ -148,16 +151,27 @@ export class Command extends Base {
         } finally {
             this.#bridge.release();
             signal?.removeEventListener?.("abort", cancel);
+            leave();
         }
     }
 
-    #ended(written: { stdout: string; stderr: string }, code: number, thrown: { error: unknown } | undefined): object {
+    #ended(
+        written: { stdout: string; stderr: string },
+        code: number,
+        thrown: { error: unknown } | undefined,
+        failures: readonly unknown[],
+    ): object {
         if (thrown !== undefined) {
             throw thrown.error;
         }
         const result = new CommandResult(written.stdout.trimEnd(), written.stderr.trimEnd(), code);
         if (code !== 0) {
-            throw createCommandError(result);
+            const error = createCommandError(result);
+            if (failures.length > 0) {
+                // What the program has raised.
+                Object.defineProperty(error, "cause", { value: failures[0], configurable: true, writable: true });
+            }
+            throw error;
         }
         return result;
     }

@@ -53,11 +53,19 @@ export function eventListener(): ((line: string) => void) | undefined {
     return current.getStore()?.onEvent;
 }
 
-/** Makes the program of a command line startable; `undefined` when it has none. */
-export function prepared(bridge: Bridge, args: readonly string[]): Native.ProgramEntry | undefined {
+/** Makes the program of a command line startable; `undefined` when it has none. What the program raises is added to `failures`. */
+export function prepared(bridge: Bridge, args: readonly string[], failures: unknown[]): Native.ProgramEntry | undefined {
     const program = current.getStore()?.program;
     if (program === undefined || !args.some((argument) => argument.startsWith(CLIENT))) {
         return undefined;
     }
-    return addProgram(bridge, sdkProgram(program, { sdk: require.resolve("@pulumi/pulumi/automation") }));
+    const observed: PulumiFn = async () => {
+        try {
+            return await program();
+        } catch (error) {
+            failures.push(error);
+            throw error;
+        }
+    };
+    return addProgram(bridge, sdkProgram(observed, { sdk: require.resolve("@pulumi/pulumi/automation") }));
 }

@@ -65,7 +65,13 @@ impl From<clap::Error> for Refusal {
             }
             ErrorKind::ArgumentConflict => {
                 let other = context(ContextKind::PriorArg).unwrap_or_default();
-                let flag = |described: &str| described.split(['[', '=', ' ']).next().map(str::to_owned);
+                let flag = |described: &str| {
+                    let positional = described
+                        .strip_prefix(['[', '<'])
+                        .map(|name| name.trim_end_matches(['.', ']', '>']));
+                    let flag = described.split(['[', '=', ' ']).next();
+                    positional.or(flag).map(str::to_owned)
+                };
                 let (flag, other) = (
                     flag(&argument).unwrap_or_default(),
                     flag(&other).unwrap_or_default(),

@@ -33,13 +33,17 @@ pub(super) fn request(invocation: &Invocation, arguments: &ImportArguments) -> R
              workspace or on your $PATH"
         )));
     }
+    let describes_resource = !arguments.resource.is_empty()
+        || arguments.parent.is_some()
+        || arguments.provider.is_some()
+        || !arguments.properties.is_empty();
     let request = match (&arguments.file, &arguments.resource[..]) {
-        (Some(_), [_, ..]) => {
+        (Some(_), _) if describes_resource => {
             return Err(Failure::new(
                 "an inline resource may not be specified in conjunction with an import file",
             ));
         }
-        (Some(file), []) => {
+        (Some(file), _) => {
             let text = fs::read_to_string(invocation.path(file)).map_err(|error| {
                 Failure::new(format!(
                     "could not read import file: open {file}: {}",

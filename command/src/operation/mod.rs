@@ -37,6 +37,9 @@ use crate::{
 
 /// The variable that makes the event log available.
 const DEBUG_COMMANDS: &str = "PULUMI_DEBUG_COMMANDS";
+/// The variables in the place of `--run-program` and `--continue-on-error`.
+const RUN_PROGRAM: &str = "PULUMI_RUN_PROGRAM";
+const CONTINUE_ON_ERROR: &str = "PULUMI_CONTINUE_ON_ERROR";
 
 /// How a command runs its operation: only as a preview, or after one.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -121,7 +124,7 @@ pub(crate) async fn up(session: &Session<'_>, arguments: &UpdateArguments, flags
     settings::check_secrets_provider(session, arguments.secrets_provider.as_deref())?;
     let mut options = OperationOptions {
         plan: plan.transpose()?,
-        continue_on_error: arguments.continue_on_error,
+        continue_on_error: continues_on_error(session, arguments.continue_on_error, flags),
         ..options::select(options, &arguments.selection)
     };
     options.targets.extend(arguments.target_replace.iter().cloned());
@@ -152,7 +155,7 @@ pub(crate) async fn refresh(
             "cannot set both --skip-pending-creates and --clear-pending-creates",
         ));
     }
-    let runs_program = arguments.run_program == Some(true);
+    let runs_program = runs_program(session, arguments.run_program);
     let options = options::common(session.invocation, &arguments.operation)?;
     let options = OperationOptions {
         refresh_program: runs_program,
@@ -179,14 +182,13 @@ pub(crate) async fn destroy(
         arguments.confirmation,
         arguments.preview_only,
     )?;
-    let runs_program = arguments.run_program == Some(true);
-    let refresh = arguments.refresh == Some(true);
+    let runs_program = runs_program(session, arguments.run_program);
     let options = options::common(session.invocation, &arguments.operation)?;
     let mut options = OperationOptions {
-        refresh,
-        refresh_program: refresh && runs_program,
+        refresh: arguments.refresh,
+        refresh_program: runs_program,
         destroy_program: runs_program,
-        continue_on_error: arguments.continue_on_error,
+        continue_on_error: continues_on_error(session, arguments.continue_on_error, flags),
         ..options::select(options, &arguments.selection)
     };
     let facts = facts::of_operation(session, &arguments.operation, flags, false);
@@ -264,18 +266,28 @@ pub(crate) async fn import(
     written
 }
 
+/// Returns whether a refresh or a destroy runs the program: the flag, else the variable of the environment.
+fn runs_program(session: &Session<'_>, flag: Option<bool>) -> bool {
+    flag.unwrap_or_else(|| session.invocation.is_enabled(RUN_PROGRAM))
+}
+
+/// Returns whether the steps after a failed one go on: the flag, else the variable of the environment.
+fn continues_on_error(session: &Session<'_>, flag: bool, flags: &[GivenFlag]) -> bool {
+    let is_given = flags.iter().any(|given| given.name == "continue-on-error");
+    flag || (!is_given && session.invocation.is_enabled(CONTINUE_ON_ERROR))
+}
+
 /// Returns the options of operations that run the program.
 fn program_options(
     session: &Session<'_>,
     operation: &OperationArguments,
     program: &ProgramArguments,
 ) -> Result<OperationOptions> {
-    let refresh = program.refresh == Some(true);
     let (folders, files) = (&program.policy_pack, &program.policy_pack_config);
     Ok(OperationOptions {
         replace_targets: program.replace.clone(),
-        refresh,
-        refresh_program: refresh && program.run_program == Some(true),
+        refresh: program.refresh,
+        refresh_program: runs_program(session, program.run_program),
         local_policy_packs: options::policy_packs(session.invocation, folders, files)?,
         ..options::common(session.invocation, operation)?
     })

@@ -12,7 +12,7 @@ use crate::{error::Result, generator::Purpose, property::PropertyMap};
 /// Deletes the resources, dependents first.
 pub(super) async fn destroy(run: &OperationRun, prepared: Prepared) -> Result<Option<PropertyMap>> {
     // Resources that are only to be deleted need not be read.
-    let reading = match run.options.refresh {
+    let reading = match run.options.refreshes() {
         false => Reading::Nothing,
         true if run.options.destroy_program && run.options.refresh_program => Reading::Nothing,
         true => Reading::All,

@@ -41,8 +41,8 @@ pub struct OperationOptions {
     pub waits_for_registrations: bool,
     /// Accepted without effect: Check and Diff of different resources always run at the same time.
     pub parallel_diff: bool,
-    /// Reads every resource before an update or a destroy.
-    pub refresh: bool,
+    /// Reads every resource before an update or a destroy. Left out, the project file decides (`options.refresh`).
+    pub refresh: Option<bool>,
     /// A refresh runs the program: each resource is read when the program registers it, by a provider with the
     /// program's configuration; the others are read at the end. With [`Self::refresh`], an update, or a destroy that
     /// runs its program, reads each resource when the program registers it, instead of all of them first.

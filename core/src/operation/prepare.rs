@@ -265,7 +265,7 @@ fn warn_of_pending(run: &OperationRun, snapshot: &Snapshot, holder: Option<&Hold
         return;
     }
     let forgets = run.options.clear_pending_creates;
-    let refreshes = run.options.refresh;
+    let refreshes = run.options.refreshes();
     let warning = Diagnostic::warning(match run.kind {
         OperationKind::Update if refreshes => pending::note(pending, forgets, !run.options.dry_run),
         OperationKind::Update => pending::warning(pending, forgets),

@@ -207,8 +207,9 @@ impl OperationRun {
         let runs_program = self.options.program_purpose(self.kind).is_some();
         if let Some((stack, refresh)) = self.stack.configured(runs_program).await? {
             self.stack = Arc::new(stack);
-            self.options.refresh |=
-                refresh && matches!(self.kind, OperationKind::Update | OperationKind::Destroy);
+            if refresh && matches!(self.kind, OperationKind::Update | OperationKind::Destroy) {
+                self.options.refresh.get_or_insert(true);
+            }
         }
         Ok(())
     }

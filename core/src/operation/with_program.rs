@@ -29,9 +29,14 @@ impl OperationOptions {
         }
     }
 
+    /// Returns whether every resource is read before an update or a destroy.
+    pub(crate) const fn refreshes(&self) -> bool {
+        matches!(self.refresh, Some(true))
+    }
+
     /// Returns whether each record is read when the program registers it, instead of all of them before anything else.
     pub(crate) const fn reads_with_program(&self, kind: OperationKind) -> bool {
-        let asked = matches!(kind, OperationKind::Refresh) || self.refresh;
+        let asked = matches!(kind, OperationKind::Refresh) || self.refreshes();
         asked && self.refresh_program && self.program_purpose(kind).is_some()
     }
 }

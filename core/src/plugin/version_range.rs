@@ -6,6 +6,8 @@
 
 use semver::Version;
 
+use crate::message::{Message, Text};
+
 /// A range of versions: `=`, `==`, `!`, `!=`, `>`, `>=`, `<` and `<=` before a version, an equality without an operator, and `x`
 /// for arbitrary numbers (`3.x`, `>=3.5.x`). Spaces separate comparisons that must all hold, and `||` alternatives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +58,21 @@ impl VersionRange {
     pub fn contains(&self, version: &Version) -> bool {
         let holds = |set: &Vec<Comparison>| set.iter().all(|comparison| comparison.holds(version));
         self.0.iter().any(holds)
+    }
+
+    /// Checks that a range has the version of the reference engine with which this one is compatible, see
+    /// [`crate::COMPATIBLE_VERSION`].
+    ///
+    /// # Errors
+    /// A text that names the invalid part; in the inner result, the text that states both versions.
+    pub fn check_compatible(text: &str) -> Result<Result<(), Text>, String> {
+        let range = Self::parse(text)?;
+        let version = crate::COMPATIBLE_VERSION.trim_start_matches('v');
+        let parsed = Version::parse(version).map_err(|error| error.to_string())?;
+        Ok(match range.contains(&parsed) {
+            true => Ok(()),
+            false => Err(Text::from(Message::VersionNotSatisfied { version, range: text })),
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use rand::{Rng as _, SeedableRng as _};
+use rand::{Rng as _, SeedableRng as _, TryRng as _, rngs::SysRng};
 
 /// Supplies random bytes.
 pub trait Random: Send + Sync + 'static {
@@ -17,13 +17,16 @@ pub trait Random: Send + Sync + 'static {
     }
 }
 
-/// The operating system's generator, fit for key material.
+/// The operating system's generator, fit for key material. It is asked each time: a generator of the process would give the same bytes
+/// in each child that the host forks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SystemRandom;
 
 impl Random for SystemRandom {
     fn fill(&self, bytes: &mut [u8]) {
-        rand::rng().fill_bytes(bytes);
+        if SysRng.try_fill_bytes(bytes).is_err() {
+            rand::rng().fill_bytes(bytes);
+        }
     }
 }
 

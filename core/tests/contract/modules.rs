@@ -331,7 +331,7 @@ async fn live(parallel: i32) {
     let (met, _) = stage.run(OperationKind::Refresh, Some(2.0), with_program).await;
     assert_eq!(met, ["read"]);
     let refreshing = OperationOptions {
-        refresh: true,
+        refresh: Some(true),
         ..plain()
     };
     let (met, _) = stage.run(update, Some(3.0), refreshing).await;

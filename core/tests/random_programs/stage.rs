@@ -282,7 +282,7 @@ fn options(act: &Act, script: &Script, before: &Snapshot, world: &Arc<World>) ->
         target_dependents: act.dependents,
         excludes,
         exclude_dependents: act.dependents,
-        refresh: act.refresh,
+        refresh: Some(act.refresh),
         refresh_program: act.runs_program,
         destroy_program: act.runs_program,
         parallel: act.parallel,

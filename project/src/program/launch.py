@@ -74,6 +74,10 @@ def run():
         return REPORTED if str(error) == MONITOR_GONE else fail(str(error), 1)
     except SystemExit:
         raise
+    except KeyboardInterrupt:
+        # The engine interrupts the program of an operation that is cancelled, and reports that itself.
+        print("the program was interrupted", file=sys.stderr)
+        return REPORTED
     except BaseException as error:
         frames = "".join(traceback.format_exception(type(error), error, own(error.__traceback__)))
         return fail("Program failed with an unhandled exception:\n" + frames, REPORTED)

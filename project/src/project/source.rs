@@ -33,9 +33,12 @@ impl ConfigSource for FileSource {
             config.insert(key, value.clone());
         }
         match runs_program {
-            true => settings
-                .project
-                .apply_declarations(settings.name.stack(), &mut config)?,
+            true => {
+                settings.project.check_required_version()?;
+                settings
+                    .project
+                    .apply_declarations(settings.name.stack(), &mut config)?;
+            }
             // Without a program, a value that is missing does no harm, and a destroy must not fail for it.
             false => settings.project.apply_defaults(&mut config)?,
         }

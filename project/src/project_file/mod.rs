@@ -1,10 +1,13 @@
 //! Project files, `Pulumi.yaml`: the name, the language of the program, and the declarations of configuration.
 
+mod plugins;
+
 use indexmap::IndexMap;
 
 use stackwright::{
     Error, Result,
     config::{Config, ConfigKey, ConfigValue},
+    plugin::VersionRange,
     urn::check_project_name,
 };
 
@@ -13,6 +16,8 @@ use crate::{
     stack_file::text_of,
     yaml::{Format, Mapping, Node, Resolved, change},
 };
+
+pub use plugins::PluginAtPath;
 
 /// The language host of the program.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,8 +47,7 @@ pub struct ProjectFile {
     pub license: Option<String>,
     /// The URL of the store of states.
     pub backend_url: Option<String>,
-    /// The versions of the reference engine that the project admits, as a range. It is shown, and not checked: a program that calls
-    /// for a version is refused where it does so.
+    /// The versions of the reference engine that the project admits, as a range. An operation that runs the program checks it.
     pub required_version: Option<String>,
     /// The folder of stack files, relative to this file.
     pub stack_config_dir: Option<String>,
@@ -51,7 +55,7 @@ pub struct ProjectFile {
     pub config: IndexMap<ConfigKey, ConfigDeclaration>,
     /// `always` when operations refresh first.
     pub refresh: Option<String>,
-    /// Plugins at fixed paths, uninterpreted.
+    /// Plugins at fixed paths, see [`Self::plugins_at_paths`].
     pub plugins: Option<Node>,
     /// Packages by name, uninterpreted.
     pub packages: Option<Node>,
@@ -128,6 +132,33 @@ impl ProjectFile {
         file.entries = entries;
         text.clone_into(&mut file.source);
         Ok(file)
+    }
+
+    /// Checks that the project admits the version of the reference engine with which this one is compatible.
+    ///
+    /// # Errors
+    /// [`stackwright::ErrorKind::InvalidInput`] when it does not, or the range is malformed.
+    pub fn check_required_version(&self) -> Result<()> {
+        let Some(range) = &self.required_version else {
+            return Ok(());
+        };
+        VersionRange::check_compatible(range)
+            .map_err(|error| {
+                Error::invalid(format!(
+                    "`requiredPulumiVersion` is no version range: {range:?}: {error}"
+                ))
+            })?
+            .map_err(|text| {
+                Error::invalid(text).with_hint("change `requiredPulumiVersion` in the project file")
+            })
+    }
+
+    /// Returns the plugins that the file has at paths of their own: `plugins.providers`, `plugins.languages` and `plugins.analyzers`.
+    ///
+    /// # Errors
+    /// [`stackwright::ErrorKind::InvalidInput`] that names the malformed entry.
+    pub fn plugins_at_paths(&self) -> Result<Vec<PluginAtPath>> {
+        plugins::read(self.plugins.as_ref())
     }
 
     /// Returns all entries as they were read, including those without a field.

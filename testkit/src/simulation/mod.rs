@@ -299,7 +299,7 @@ async fn converge(world: &Arc<World>, pid: u32) -> Result<()> {
         let options = OperationOptions {
             clear_pending_creates: is_last,
             import_pending_creates: imports,
-            refresh: is_last,
+            refresh: Some(is_last),
             ..OperationOptions::default()
         };
         perform(&stack, OperationKind::Update, options, whole()).await?;

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import errno
 import os
 import platform
 import re
+import signal
 import sys
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pulumi.automation import CommandResult, OnOutput, PulumiCommand
@@ -151,7 +153,9 @@ class Command(RunsInline, PulumiCommand):
         keys = describe_environment_keys(EnvironmentKeys(environment)) if self._engine is None else None
         events = on_event is not None
         runtime = None if program is None else (platform.python_version(), sys.executable)
-        code = self._of_process().run(args, os.path.abspath(cwd), environment, stdin, write, program, events, keys, runtime)
+        native = self._of_process()
+        with _cancelled_by_termination():
+            code = native.run(args, os.path.abspath(cwd), environment, stdin, write, program, events, keys, runtime)
         for stream, line in unfinished.items():
             if line:
                 add(stream, line)
@@ -163,6 +167,34 @@ class Command(RunsInline, PulumiCommand):
 
     def __repr__(self) -> str:
         return f"<Command {self.version}{'' if self._engine is None else f' on {self._engine!r}'}>"
+
+
+@contextlib.contextmanager
+def _cancelled_by_termination() -> Iterator[None]:
+    """Cancels the command on the signal TERM, as an interrupt does, and ends the process afterwards as that signal would have.
+
+    A second signal abandons the running calls of providers. Without an effect in other threads than the main one, which alone gets signals, and
+    where the host has a function for the signal.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    is_terminated = False
+
+    def terminate(number: int, frame: object) -> None:
+        nonlocal is_terminated
+        is_terminated = True
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGTERM) is terminate:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if is_terminated:
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
 _environments: Final[list[tuple[Mapping[Any, Any], dict[str, str]]]] = []

@@ -6,7 +6,6 @@ use stackwright_proto::pulumirpc::{
 
 use crate::{
     diagnostic::{Diagnostic, Severity},
-    message::{Message, Text},
     monitor::{Monitor, WireStatus},
     plugin::VersionRange,
     urn::Urn,
@@ -57,16 +56,7 @@ pub(crate) fn diagnostic_of(request: LogRequest) -> Diagnostic {
 /// Checks a requirement of a version of the reference engine that this one is compatible with.
 pub(crate) fn require_version(request: &RequirePulumiVersionRequest) -> Result<(), WireStatus> {
     let range = &request.pulumi_version_range;
-    let wanted = VersionRange::parse(range)
-        .map_err(|error| WireStatus::invalid(format!("invalid version range {range:?}: {error}")))?;
-    let version = crate::COMPATIBLE_VERSION.trim_start_matches('v');
-    let version = semver::Version::parse(version).map_err(|error| WireStatus::unknown(error.to_string()))?;
-    if wanted.contains(&version) {
-        return Ok(());
-    }
-    let text = Text::from(Message::VersionNotSatisfied {
-        version: &version.to_string(),
-        range,
-    });
-    Err(WireStatus::unknown(text.reference()))
+    VersionRange::check_compatible(range)
+        .map_err(|error| WireStatus::invalid(format!("invalid version range {range:?}: {error}")))?
+        .map_err(|text| WireStatus::unknown(text.reference()))
 }

@@ -176,7 +176,7 @@ fn refuse_options(options: &OperationOptions) -> Result<()> {
         ("targets", !options.targets.is_empty()),
         ("excludes", !options.excludes.is_empty()),
         ("replaceTargets", !options.replace_targets.is_empty()),
-        ("refresh", options.refresh),
+        ("refresh", options.refreshes()),
         ("refreshProgram", options.refresh_program),
         ("destroyProgram", options.destroy_program),
         ("plan", options.plan.is_some()),
