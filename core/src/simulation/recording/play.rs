@@ -74,6 +74,14 @@ impl Player {
 
     /// Returns the next answer to a call, or the last one again.
     fn find(&self, sought: &Sought<'_>, is_equal: impl Fn(&Exchange) -> bool) -> Option<&Answer> {
+        let (place, answer) = self.next(sought, is_equal)?;
+        let mut played = self.played.lock().unwrap_or_else(PoisonError::into_inner);
+        played.insert(place);
+        Some(answer)
+    }
+
+    /// Returns what [`Self::find`] returns, with its position; it stays the next answer.
+    fn next(&self, sought: &Sought<'_>, is_equal: impl Fn(&Exchange) -> bool) -> Option<(usize, &Answer)> {
         sought
             .inputs
             .values()
@@ -91,13 +99,12 @@ impl Player {
         let mut found = found
             .into_iter()
             .filter(|(_, exchange)| !has_name || is_named(exchange));
-        let mut played = self.played.lock().unwrap_or_else(PoisonError::into_inner);
+        let played = self.played.lock().unwrap_or_else(PoisonError::into_inner);
         let (place, exchange) = found
             .clone()
             .find(|(place, _)| !played.contains(place))
             .or_else(|| found.next_back())?;
-        played.insert(place);
-        Some(&exchange.answer)
+        Some((place, &exchange.answer))
     }
 
     fn answer(&self, sought: &Sought<'_>) -> ProviderResult<&Answer> {
@@ -253,8 +260,8 @@ impl Player {
             preview: false,
             ..*sought
         };
-        match self.find(&created, |_| true) {
-            Some(created) => {
+        match self.next(&created, |_| true) {
+            Some((_, created)) => {
                 let outputs = self.restored(outcome(created)?.outputs.as_ref(), inputs);
                 Ok(planned(&outputs, inputs))
             }
@@ -272,17 +279,39 @@ impl Player {
             name: &request.name,
             inputs: &request.news,
         };
-        let answer = match request.preview {
-            false => self.answer(&sought)?,
-            true if request.news.contains_unknowns() => {
-                return Ok(over(&request.old_outputs, &request.news));
-            }
-            true => match self.find(&sought, |_| true) {
-                Some(previewed) => outcome(previewed)?,
-                None => return Ok(over(&request.old_outputs, &request.news)),
-            },
-        };
+        if request.preview {
+            return self.planned_update(&sought, &request.old_outputs);
+        }
+        let answer = self.answer(&sought)?;
         Ok(self.restored(answer.outputs.as_ref(), &request.news))
+    }
+
+    /// Returns the outputs of the preview of an update.
+    fn planned_update(&self, sought: &Sought<'_>, olds: &PropertyMap) -> ProviderResult<PropertyMap> {
+        let inputs = sought.inputs;
+        if inputs.contains_unknowns() {
+            return Ok(over(olds, inputs));
+        }
+        if let Some(previewed) = self.find(sought, |_| true) {
+            return Ok(self.restored(outcome(previewed)?.outputs.as_ref(), inputs));
+        }
+        let updated = Sought {
+            preview: false,
+            ..*sought
+        };
+        let Some((_, updated)) = self.next(&updated, |_| true) else {
+            return Ok(over(olds, inputs));
+        };
+        let outputs = self.restored(outcome(updated)?.outputs.as_ref(), inputs);
+        let mut known = planned(&outputs, inputs);
+        // What the update leaves as it was is known.
+        for (name, value) in outputs
+            .iter()
+            .filter(|(name, value)| olds.get(name) == Some(*value))
+        {
+            known.insert(name.clone(), value.clone());
+        }
+        Ok(known)
     }
 
     /// Returns the recorded answer to a read; `None` where there is none.

@@ -3,7 +3,7 @@ use crate::{
     property::{Archive, ArchiveSource, Asset, AssetSource, PropertyMap, PropertyValue},
     provider::{
         Call, CheckFailure, CheckRequest, CheckResponse, CreateRequest, CreateResponse, DiffChanges,
-        DiffRequest, DiffResponse, Reply, Views,
+        DiffRequest, DiffResponse, Reply, UpdateRequest, Views,
     },
     secrets::Redactor,
     urn::Urn,
@@ -287,6 +287,49 @@ fn the_answer_to_a_preview_is_recorded_and_played_in_previews_alone() {
     let player = Player::open(&recorder.recording.write(&Masks::of(Vec::new())).unwrap()).unwrap();
     assert_eq!(player.create(&planned).unwrap().1, outputs);
     assert!(player.create(&create("web", given)).is_err());
+}
+
+#[test]
+fn a_preview_of_a_recorded_update_knows_the_inputs_and_what_the_update_leaves() {
+    let map = |entries: &[(&str, &str)]| -> PropertyMap {
+        entries
+            .iter()
+            .map(|(name, value)| (*name, (*value).into()))
+            .collect()
+    };
+    let recording = br#"{"version": 1, "calls": [{"call": "update", "type": "cloud:index:Machine", "name": "web", "inputs": {"size": "large"},
+        "answer": {"outputs": {"size": "large", "zone": "north", "address": "10.0.0.2"}}}]}"#;
+    let player = Player::open(recording).unwrap();
+    let CreateRequest {
+        urn,
+        resource_type,
+        name,
+        views,
+        ..
+    } = create("web", PropertyMap::new());
+    let update = UpdateRequest {
+        urn,
+        resource_type,
+        name,
+        id: "i-1".into(),
+        old_inputs: map(&[("size", "small")]),
+        old_outputs: map(&[("size", "small"), ("zone", "north"), ("address", "10.0.0.1")]),
+        news: map(&[("size", "large")]),
+        ignore_changes: Vec::new(),
+        timeout: 0.0,
+        preview: true,
+        views,
+    };
+    let planned = player.update(&update).unwrap();
+    assert_eq!(planned.get("size"), Some(&"large".into()));
+    assert_eq!(planned.get("zone"), Some(&"north".into()));
+    assert!(matches!(planned.get("address"), Some(PropertyValue::Unknown(_))));
+    let other = UpdateRequest {
+        news: map(&[("size", "huge")]),
+        ..update
+    };
+    let planned = player.update(&other).unwrap();
+    assert_eq!(planned.get("address"), Some(&"10.0.0.1".into()));
 }
 
 #[test]
