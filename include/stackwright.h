@@ -2762,7 +2762,8 @@ sw_status_t sw_stack_forget_pending(const struct sw_stack_t *stack,
  *   result of a preview, or a plan's document. Steps, inputs and options that the plan does not foresee are refused
  *   before a provider is called, and fail the operation. Plans do not record the options `retainOnDelete`,
  *   `deletedWith`, `replaceOnChanges` and `hideDiffs` of resources, nor plain reads: these may differ.
- * - `refresh` (boolean): Reads every resource before an update or a destroy.
+ * - `refresh` (boolean): Reads every resource before an update or a destroy. Left out, the project file decides
+ *   (`options.refresh`).
  * - `refreshProgram` (boolean): A refresh runs the program: each resource is read when the program registers it, by a
  *   provider with the program's configuration; the others are read at the end. With `refresh`, an update, or a
  *   destroy that runs its program, reads each resource when the program registers it, instead of all of them first.

@@ -408,7 +408,7 @@ export interface OperationOptions {
      * `hideDiffs` of resources, nor plain reads: these may differ.
      */
     plan?: Result | Plan | string;
-    /** Reads every resource before an update or a destroy. */
+    /** Reads every resource before an update or a destroy. Left out, the project file decides (`options.refresh`). */
     refresh?: boolean;
     /**
      * A refresh runs the program: each resource is read when the program registers it, by a provider with the

@@ -274,3 +274,21 @@ def test_the_entry_point_is_the_same_command() -> None:
         for command in (COMMAND, [str(script)])
     ]
     assert versions[0] == versions[1] and versions[0].startswith("v3.")
+
+
+def test_bash_completes_subcommands_and_flags_with_the_script_of_the_command(shop: Shop) -> None:
+    script = shop.run("completion", "bash").stdout
+    questions = """
+complete_words() {
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+    handler=$(complete -p "$1" | sed 's/.*-F \\([^ ]*\\).*/\\1/')
+    "$handler" "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
+    echo "${COMPREPLY[@]}"
+}
+complete_words stackwright prev
+complete_words stackwright stack ren
+complete_words stackwright up --expect
+"""
+    bash = ["bash", "--norc", "-s"]
+    answers = subprocess.run(bash, input=script + questions, check=True, capture_output=True, text=True, timeout=DEADLINE).stdout
+    assert answers.splitlines() == ["preview", "rename", "--expect-no-changes"]

@@ -111,7 +111,8 @@ class OperationOptions(TypedDict, total=False):
       refused before a provider is called, and fail the operation. Plans do not record the options
       ``retain_on_delete``, ``deleted_with``, ``replace_on_changes`` and ``hide_diffs`` of resources, nor plain reads:
       these may differ.
-    - ``refresh`` (bool): Reads every resource before an update or a destroy.
+    - ``refresh`` (bool): Reads every resource before an update or a destroy. Left out, the project file decides
+      (``options.refresh``).
     - ``refresh_program`` (bool): A refresh runs the program: each resource is read when the program registers it, by
       a provider with the program's configuration; the others are read at the end. With ``refresh``, an update, or a
       destroy that runs its program, reads each resource when the program registers it, instead of all of them first.

@@ -1,6 +1,7 @@
 //! Refused arguments, in the reference engine's words.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use stackwright::binding::nearest_names;
 
 /// The flag of operations that run elsewhere; those that belong to it begin with it.
 const REMOTE: &str = "--remote";
@@ -56,7 +57,17 @@ impl From<clap::Error> for Refusal {
             ErrorKind::InvalidSubcommand => {
                 let name = context(ContextKind::InvalidSubcommand).unwrap_or_default();
                 let parent = parent_command(&error);
-                Self::Error(format!("unknown command \"{name}\" for \"pulumi{parent}\""))
+                let similar = match error.get(ContextKind::SuggestedSubcommand) {
+                    Some(ContextValue::Strings(names)) => names.as_slice(),
+                    _ => &[],
+                };
+                // The parser also finds names that only sound alike: `destroy` for `deploy`.
+                let near = nearest_names(&name, similar.iter().map(String::as_str), 1);
+                let near = near
+                    .iter()
+                    .map(|near| format!("\n\nDid you mean this?\n\t{near}"));
+                let near: String = near.collect();
+                Self::Error(format!("unknown command \"{name}\" for \"pulumi{parent}\"{near}"))
             }
             ErrorKind::MissingRequiredArgument if argument.starts_with("--") => {
                 let flag = argument.split_whitespace().next().unwrap_or_default();
@@ -133,6 +144,10 @@ mod tests {
             ("stack ls -q", "unknown shorthand flag: 'q' in -q"),
             ("stack shrink", "unknown command \"shrink\" for \"pulumi stack\""),
             ("deploy", "unknown command \"deploy\" for \"pulumi\""),
+            (
+                "prevew",
+                "unknown command \"prevew\" for \"pulumi\"\n\nDid you mean this?\n\tpreview",
+            ),
         ] {
             assert_eq!(refused(line), text);
         }
