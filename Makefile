@@ -194,7 +194,7 @@ STORES_DEADLINE := $(call deadline,7200)
 
 test-rust: $(VENV)/.complete go-plugins
 	mkdir -p build
-	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python $(CARGO) test $(TEST_DEADLINE) --no-fail-fast --workspace --exclude stackwright-api 2>&1 | tee build/test-rust.log
+	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python $(CARGO) test $(TEST_DEADLINE) --no-fail-fast --workspace --exclude stackwright-api --exclude stackwright-node 2>&1 | tee build/test-rust.log
 	awk '/^test result:/ { passed += $$4; failed += $$6 } END { print passed " passed, " failed " failed" }' build/test-rust.log
 
 # Servers of stores: moto from PyPI in .venv, azurite from npm, MinIO as a Go module. Those of SERVERS must be there; others are skipped with a line
@@ -221,7 +221,7 @@ test-stores: $(if $(findstring S3,$(SERVERS)),$(VENV)/.complete) \
 	    STACKWRIGHT_TEST_MOTO=$(if $(findstring S3,$(SERVERS)),$(VENV)/bin/python) \
 	    STACKWRIGHT_TEST_AZURITE=$(if $(findstring Azure,$(SERVERS)),$(AZURITE)/node_modules/azurite/dist/src/blob/main.js) \
 	    STACKWRIGHT_TEST_MINIO=$(if $(findstring MinIO,$(SERVERS)),$(MINIO)) \
-	    $(CARGO) test $(STORES_DEADLINE) --workspace --exclude stackwright-api --test stores
+	    $(CARGO) test $(STORES_DEADLINE) --workspace --exclude stackwright-api --exclude stackwright-node --test stores
 
 # Clusters from PyPI, in a folder of their own with the wheel. SCHEDULERS selects from dask and ray; the examples run on the same.
 SCHEDULERS ?= dask,ray
@@ -298,7 +298,7 @@ test-scenarios: scenarios-rust
 # All that the tests compile.
 .PHONY: compile
 compile: $(VENV)/.complete
-	$(CARGO) test --quiet --no-run --workspace --exclude stackwright-api
+	$(CARGO) test --quiet --no-run --workspace --exclude stackwright-api --exclude stackwright-node
 	$(MAKE) install-python node c-library
 
 test: test-rust test-c test-python test-node test-sdks test-scenarios test-docs
@@ -346,13 +346,17 @@ test-docs: $(DOCS)/.complete build/site/index.html install-python npm-package c-
 
 # ---- checks ----
 
-lint: $(VENV)/.complete node_modules/.package-lock.json
-	$(PYTHON) .ci/check-words
-	$(PYTHON) .ci/check-features
-	$(CARGO) fmt --all --check
+lint: lint-texts
 	# The Node module's exports exist only outside of its test build, so that is not linted.
 	$(CARGO) clippy --workspace --exclude stackwright-node --all-targets --quiet -- -D warnings
 	$(CARGO) clippy --package stackwright-node --quiet -- -D warnings
+
+# All but the lints of Rust, which .ci/run has from the compilation of the tests.
+.PHONY: lint-texts
+lint-texts: $(VENV)/.complete node_modules/.package-lock.json
+	$(PYTHON) .ci/check-words
+	$(PYTHON) .ci/check-features
+	$(CARGO) fmt --all --check
 	$(VENV)/bin/python -m mypy
 	npx --no-install tsc --noEmit --project bindings-node/tsconfig.json
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pulumi
 import pytest
+import stackwright as sw
 from stackwright import automation as auto
 
 from conftest import ROOT, MakeEngine, Memory, missing
@@ -295,6 +296,16 @@ def test_other_languages_run_with_their_host_on_the_search_path(write_tiny: Writ
     assert f"runs shop dev -level=3 -root={tmp_path / 'shop'} hush" in up.stdout
     assert not is_running(host_process(tmp_path))
     assert stack.destroy().summary.resource_changes == {"delete": 3}
+
+
+def test_a_language_host_is_found_in_a_folder_that_the_caller_names(write_tiny: Write, memory: Memory, tmp_path: Path) -> None:
+    write_tiny("first")
+    plugins = sw.Plugins(directories=[str(tmp_path / "tools")])
+    engine = sw.Engine(store=f"file://{tmp_path / 'state'}", passphrase="x", providers={"mem": memory}, plugins=plugins)
+    opts = auto.LocalWorkspaceOptions(pulumi_command=auto.Command(engine), env_vars=variables(tmp_path, SHOP_TOKEN="hush"))
+    stack = auto.create_or_select_stack("prod", work_dir=str(tmp_path / "shop"), opts=opts)
+    assert stack.up().outputs["made"].value == ["first"]
+    assert not is_running(host_process(tmp_path))
 
 
 def test_a_language_host_that_fails_or_ends_is_an_error(write_tiny: Write, tmp_path: Path) -> None:
