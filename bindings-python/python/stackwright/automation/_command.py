@@ -187,7 +187,12 @@ def _cancelled_by_termination() -> Iterator[None]:
         is_terminated = True
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, terminate)
+    try:
+        signal.signal(signal.SIGTERM, terminate)
+    except ValueError:
+        # An interpreter beside the main one gets no signals.
+        yield
+        return
     try:
         yield
     finally:
