@@ -301,7 +301,7 @@ compile: $(VENV)/.complete
 	$(CARGO) test --quiet --no-run --workspace --exclude stackwright-api --exclude stackwright-node
 	$(MAKE) install-python node c-library
 
-test: test-rust test-c test-python test-node test-sdks test-scenarios test-docs
+test: test-rust test-c test-python test-node test-sdks test-scenarios test-docs packages test-packages
 
 # ---- measuring ----
 
