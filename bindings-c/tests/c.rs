@@ -1,6 +1,5 @@
-//! Compiles the C and C++ tests against the header and the shared library, and runs them: as they are, and with the sanitizers of the
-//! compiler, which find what the host leaks or uses after its end. Those about the ownership of handles run under valgrind as well, which also
-//! sees the library's own accesses.
+//! Compiles the C and C++ tests against the header and the shared library, and runs them. The larger ones run under
+//! valgrind as well.
 
 #![allow(
     clippy::unwrap_used,
@@ -106,38 +105,17 @@ fn with_library(command: &mut Command) -> &mut Command {
     command.env("LD_LIBRARY_PATH", prefix().join("lib"))
 }
 
-/// The options of a program that ends with an error when it leaks memory, or uses it after its end.
-const SANITIZERS: [&str; 3] = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-
-/// Compiles a test file; returns the commands of the program and of its instrumented twin.
-fn commands(file: &str) -> [Command; 2] {
-    let program = compile("gcc", "c11", file);
-    let mut sanitized = program.clone().into_os_string();
-    sanitized.push("_sanitized");
-    let sanitized = compile_to(Path::new(&sanitized), "gcc", "c11", file, &SANITIZERS);
-    [program, sanitized].map(|program| {
-        let mut command = Command::new(program);
-        with_library(&mut command);
-        command
-    })
+fn valgrind(program: &Path) {
+    run(with_library(&mut under_valgrind(program)));
 }
 
-/// Runs a test file, also instrumented.
-fn check(file: &str) {
-    for mut command in commands(file) {
-        run(&mut command);
-    }
-}
-
-/// As [`check`], and under valgrind, where the file takes many times as long.
-fn check_ownership(file: &str) {
-    check(file);
+fn under_valgrind(program: &Path) -> Command {
     let mut command = Command::new("valgrind");
     command
         .args(["--quiet", "--leak-check=full", "--error-exitcode=1"])
-        .arg(compile("gcc", "c11", file))
+        .arg(program)
         .env("STACKWRIGHT_TEST_WITHOUT_KEYS", "1");
-    run(with_library(&mut command));
+    command
 }
 
 #[test]
@@ -162,41 +140,56 @@ fn the_header_is_clean_cpp() {
 
 #[test]
 fn stacks_run_through_their_lifecycle() {
-    check_ownership("lifecycle.c");
+    let program = compile("gcc", "c11", "lifecycle.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
 }
 
 #[test]
 fn the_host_supplies_and_observes() {
-    check("host.c");
+    let program = compile("gcc", "c11", "host.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
 }
 
 #[test]
 fn the_host_supplies_the_store_and_its_credentials() {
-    check("stores.c");
+    let program = compile("gcc", "c11", "stores.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
 }
 
 #[test]
 fn the_host_constructs_components_and_answers_methods() {
-    check("components.c");
+    let program = compile("gcc", "c11", "components.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
 }
 
 #[test]
 fn transforms_of_the_host_change_resources() {
-    check("transforms.c");
+    let program = compile("gcc", "c11", "transforms.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
 }
 
 #[test]
 fn hooks_of_the_host_run_around_steps() {
-    check("hooks.c");
+    let program = compile("gcc", "c11", "hooks.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
 }
 
 #[test]
 fn policies_are_functions_of_the_host() {
-    check("policies.c");
+    let program = compile("gcc", "c11", "policies.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
 }
 
 #[test]
 fn the_host_installs_plugins() {
+    let program = compile("gcc", "c11", "installer.c");
     let plugin = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pulumi-resource-gofiles");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/go-provider");
     run(Command::new("go")
@@ -204,28 +197,31 @@ fn the_host_installs_plugins() {
         .arg(&plugin)
         .arg(".")
         .current_dir(source));
-    for mut command in commands("installer.c") {
+    for mut command in [Command::new(&program), under_valgrind(&program)] {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        run(command.arg(&plugin).arg(folder.path()));
+        run(with_library(command.arg(&plugin).arg(folder.path())));
     }
 }
 
 #[test]
 fn plugins_are_installed_listed_and_removed() {
-    for mut command in commands("plugins.c") {
+    let program = compile("gcc", "c11", "plugins.c");
+    for mut command in [Command::new(&program), under_valgrind(&program)] {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let path = folder.path();
         std::fs::write(path.join("pulumi-resource-shop"), "shelf").expect("the folder is writable");
         run(Command::new("tar")
             .args(["-czf", "shop.tar.gz", "pulumi-resource-shop"])
             .current_dir(path));
-        run(command.arg(path));
+        run(with_library(command.arg(path)));
     }
 }
 
 #[test]
 fn the_host_proposes_physical_names() {
-    check("names.c");
+    let program = compile("gcc", "c11", "names.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
 }
 
 /// Runs a program with arguments, and returns the JSON that it writes.
@@ -283,22 +279,30 @@ fn the_program_that_an_import_generates_compiles_and_changes_nothing() {
 
 #[test]
 fn stacks_are_opened_configured_and_unlocked() {
-    check("stacks.c");
+    let program = compile("gcc", "c11", "stacks.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
 }
 
 #[test]
 fn secrets_and_resources_change_their_places() {
-    check("edits.c");
+    let program = compile("gcc", "c11", "edits.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
 }
 
 #[test]
 fn projects_are_read_edited_and_used_by_stacks() {
-    check("projects.c");
+    let program = compile("gcc", "c11", "projects.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
 }
 
 #[test]
 fn stacks_and_host_callbacks_run_concurrently() {
-    check("threads.c");
+    let program = compile("gcc", "c11", "threads.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
 }
 
 /// The remote program: registers one resource and exports its outputs and its id.
@@ -349,14 +353,17 @@ async fn register_remote(request: RunRequest) -> Result<RunResponse, Status> {
 
 #[test]
 fn a_language_runtime_at_an_address_runs_the_program() {
+    let program = compile("gcc", "c11", "remote.c");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime can be started");
     let address = runtime.block_on(FakeRuntime::new(register_remote).serve());
-    for mut command in commands("remote.c") {
-        run(command.arg(&address));
+    for mut command in [Command::new(&program), under_valgrind(&program)] {
+        run(with_library(command.arg(&address)));
     }
 }
 
 #[test]
 fn misuse_is_reported() {
-    check_ownership("misuse.c");
+    let program = compile("gcc", "c11", "misuse.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
 }

@@ -171,18 +171,10 @@ mod tests {
     #[tokio::test]
     async fn all_bytes_arrive_in_their_order_however_the_socket_cuts_them() {
         let large: Vec<u8> = (0..=u8::MAX).cycle().take(3 * HELD_LIMIT).collect();
-        let small = &large[..100];
-        for (limit, large) in [
-            (1, small),
-            (2, small),
-            (7, small),
-            (HELD_LIMIT / 50, &large[..]),
-            (HELD_LIMIT, &large[..]),
-            (usize::MAX, &large[..]),
-        ] {
+        for limit in [1, 2, 7, HELD_LIMIT, usize::MAX] {
             let mut socket = corked(limit);
             let mut expected = Vec::new();
-            for part in [&b"head"[..], large, b"end", large, b"last"] {
+            for part in [&b"head"[..], &large, b"end", &large, b"last"] {
                 socket.write_all(part).await.unwrap();
                 expected.extend_from_slice(part);
             }

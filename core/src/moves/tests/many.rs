@@ -8,7 +8,7 @@ const MAX_COMPARISONS_PER_RECORD: usize = 64;
 
 #[test]
 fn very_many_deletions_and_creations_are_not_compared_with_one_another() {
-    const COUNT: usize = 600;
+    const COUNT: usize = 2000;
     for (inputs, old, new) in [
         (0.0, "old", "new"),
         (1.0, "old", "new"),
