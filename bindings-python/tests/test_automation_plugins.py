@@ -140,3 +140,41 @@ def test_a_missing_plugin_is_downloaded_on_demand_unless_that_is_disabled(
         stack_of(environment).up(on_error=lines.append)
         assert (tmp_path / "a.txt").read_text() == "hello\n"
         assert len(server.asked) == 1 and "[resource plugin gofiles-1.2.3] installing" in "".join(lines)
+
+
+def test_a_plugin_at_a_path_of_the_project_file_serves_its_version(environment: dict[str, str], tmp_path: Path, gofiles: Path) -> None:
+    folder = tmp_path / "project"
+    (folder / "bin").mkdir(parents=True)
+    started = tmp_path / "started"
+
+    def write_project(version: str, path: str = "bin") -> None:
+        entry = {"name": "gofiles", "path": path, "version": version}
+        project = {"name": "shop", "runtime": "python", "plugins": {"providers": [entry]}}
+        (folder / "Pulumi.yaml").write_text(json.dumps(project))
+
+    def stack() -> auto.Stack:
+        opts = auto.LocalWorkspaceOptions(work_dir=str(folder), pulumi_home=environment["PULUMI_HOME"], env_vars=environment)
+        return auto.create_or_select_stack("dev", project_name="shop", program=program, opts=opts)
+
+    def program() -> None:
+        File("file", str(tmp_path / "a.txt"), "")
+
+    write_project("1.2.3")
+    # A command that only reads does not start the plugin, and does not look for it.
+    assert stack().outputs() == {}
+    with pytest.raises(auto.CommandError, match=rf"{folder}/bin/pulumi-resource-gofiles"):
+        stack().up()
+    plugin = folder / "bin" / "pulumi-resource-gofiles"
+    plugin.write_text(f'#!/bin/sh\necho started >> "{started}"\nexec "{gofiles}" "$@"\n')
+    plugin.chmod(0o755)
+    assert stack().up().summary.resource_changes == {"create": 1, "same": 1}
+    assert (tmp_path / "a.txt").read_text() == "hello\n"
+    count = len(started.read_text().splitlines())
+    assert count >= 1
+    write_project("1.2.4")
+    with pytest.raises(auto.CommandError, match="no resource plugin 'pulumi-resource-gofiles' found"):
+        stack().up()
+    assert len(started.read_text().splitlines()) == count
+    write_project("v1.2.3", path=str(folder / "bin"))
+    assert stack().destroy().summary.resource_changes == {"delete": 2}
+    assert not (tmp_path / "a.txt").exists()

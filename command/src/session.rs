@@ -416,22 +416,16 @@ fn environment_engine(
     Ok((engine, secrets))
 }
 
-/// Adds the plugins that a project has at paths of their own. They take precedence over others of their name.
+/// Adds the plugins that a project has at paths of their own. They take precedence over others of their name. An executable that
+/// does not exist is an error of the operation that starts it.
 fn add_plugins(settings: &mut PluginSettings, found: &FoundProject) -> Result {
     let named = |error: Error| Failure::from(error).after(&format!("{}: ", found.path.display()));
     for plugin in found.file.plugins_at_paths().map_err(named)? {
         let program = found.folder().join(&plugin.folder).join(plugin.file_name());
-        if !program.is_file() {
-            return Err(Failure::new(format!(
-                "{}: the plugin {} does not exist: {} is no file",
-                found.path.display(),
-                plugin.name,
-                program.display()
-            )));
-        }
         if plugin.kind == PluginKind::Resource {
             let command = PluginCommand {
                 program,
+                version: plugin.version,
                 ..PluginCommand::default()
             };
             settings.commands.insert(plugin.name, command);

@@ -40,9 +40,14 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+class Server(http.server.ThreadingHTTPServer):
+    # A page asks for more files at once than the default of 5; what a full queue drops is sent again after growing pauses.
+    request_queue_size = 128
+
+
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(SITE)))
+    server = Server(("127.0.0.1", 0), functools.partial(Quiet, directory=str(SITE)))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"

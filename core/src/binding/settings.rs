@@ -488,6 +488,7 @@ impl PluginCommandDocument {
             environment: environment
                 .map(|(name, value)| (name.into(), value.into()))
                 .collect(),
+            version: None,
         })
     }
 }

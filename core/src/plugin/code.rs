@@ -118,7 +118,7 @@ mod tests {
         PluginCommand {
             program: program.into(),
             arguments: arguments.iter().map(Into::into).collect(),
-            environment: vec![],
+            ..PluginCommand::default()
         }
     }
 

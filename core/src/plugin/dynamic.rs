@@ -63,7 +63,7 @@ impl DynamicPlace<'_> {
         program.is_file().then_some(PluginCommand {
             program,
             arguments,
-            environment: Vec::new(),
+            ..PluginCommand::default()
         })
     }
 
@@ -86,7 +86,7 @@ impl DynamicPlace<'_> {
         Some(PluginCommand {
             program,
             arguments,
-            environment: Vec::new(),
+            ..PluginCommand::default()
         })
     }
 }
@@ -124,7 +124,7 @@ mod tests {
         let configured = PluginCommand {
             program: "/host/python".into(),
             arguments: vec!["serve".into()],
-            environment: Vec::new(),
+            ..PluginCommand::default()
         };
         for (members, program) in [
             (vec![("virtualenv", "venv")], Some(&given)),

@@ -14,7 +14,7 @@ use crate::{
     message::Message,
     plugin::{
         PluginCommand, PluginKind, PluginSettings,
-        cache::{executable_name, is_unfinished, version_of},
+        cache::{is_unfinished, version_of},
     },
 };
 
@@ -33,7 +33,15 @@ impl PluginQuery {
     /// Returns the name of the executable.
     #[must_use]
     pub(crate) fn file_name(&self) -> String {
-        executable_name(self.kind, &self.name)
+        self.kind.executable_name(&self.name)
+    }
+
+    /// Returns whether a command of the settings has the version.
+    fn is_served_by(&self, command: &PluginCommand) -> bool {
+        let (Some(required), Some(served)) = (&self.version, &command.version) else {
+            return true;
+        };
+        required == served
     }
 }
 
@@ -81,6 +89,7 @@ pub(crate) fn find(settings: &PluginSettings, query: &PluginQuery) -> Result<Fou
     // installation.
     if query.kind == PluginKind::Resource
         && let Some(command) = settings.commands.get(&query.name)
+        && query.is_served_by(command)
     {
         return Ok(FoundPlugin::started_by(command.clone()));
     }

@@ -187,6 +187,32 @@ fn a_command_of_the_settings_comes_before_every_executable() {
 }
 
 #[test]
+fn a_command_of_one_version_serves_no_other_version() {
+    let folders = Folders::new();
+    let command = PluginCommand {
+        program: "/opt/files".into(),
+        version: Some(Version::new(1, 2, 3)),
+        ..PluginCommand::default()
+    };
+    let settings = PluginSettings {
+        commands: [("files".to_owned(), command)].into(),
+        ..folders.settings()
+    };
+    for served in [None, Some("1.2.3")] {
+        assert_eq!(
+            find(&settings, &query(served)).unwrap().origin,
+            PluginOrigin::Command
+        );
+    }
+    assert!(find(&settings, &query(Some("1.2.4"))).is_err());
+    folders.installed("resource-files-v1.2.4");
+    assert_eq!(
+        find(&settings, &query(Some("1.2.4"))).unwrap().origin,
+        PluginOrigin::Cache
+    );
+}
+
+#[test]
 fn a_miss_has_the_reference_engine_s_text_for_tools() {
     let folders = Folders::new();
     let error = find(&folders.settings(), &query(None)).unwrap_err();

@@ -24,6 +24,8 @@ use std::{
     time::Duration,
 };
 
+use semver::Version;
+
 pub use cache::{
     InstallProgress, InstalledPlugin, PluginArchive, PluginCache, PluginInstallation, PluginSelection,
     ProgressSink, platform,
@@ -81,11 +83,22 @@ impl PluginKind {
         }
     }
 
+    /// Returns the name of the executable of a plugin of this kind: `pulumi-resource-aws`. A `/` in the plugin's name becomes `_`.
+    #[must_use]
+    pub fn executable_name(self, plugin: &str) -> String {
+        format!("pulumi-{}-{}", self.name(), file_part(plugin))
+    }
+
     /// Returns the kind of a name; `None` for another name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
+}
+
+/// Returns a plugin's name as a part of a file name.
+fn file_part(name: &str) -> String {
+    name.replace('/', "_")
 }
 
 /// A command line that starts a plugin; the engine's address is appended.
@@ -97,6 +110,8 @@ pub struct PluginCommand {
     pub arguments: Vec<OsString>,
     /// Environment variables in addition to those of the host.
     pub environment: Vec<(OsString, OsString)>,
+    /// The only version that the command serves, beside requests without a version; `None` serves each.
+    pub version: Option<Version>,
 }
 
 /// Where plugins are searched and how their processes run. No setting is read from the environment.

@@ -12,6 +12,7 @@ fn script(text: &str) -> Start {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), text.into(), "plugin".into()],
             environment: vec![("GIVEN_BY_COMMAND".into(), "yes".into())],
+            ..PluginCommand::default()
         },
         engine_address: "127.0.0.1:1".into(),
         operands: vec![],

@@ -17,7 +17,7 @@ pub(crate) fn script(script: impl Into<std::ffi::OsString>) -> Start {
         command: PluginCommand {
             program: PathBuf::from("/bin/sh"),
             arguments: vec!["-c".into(), script.into(), "plugin".into()],
-            environment: Vec::new(),
+            ..PluginCommand::default()
         },
         engine_address: String::new(),
         operands: Vec::new(),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use semver::Version;
 use stackwright::{Error, Result, plugin::PluginKind};
 
 use crate::yaml::Node;
@@ -15,13 +16,15 @@ pub struct PluginAtPath {
     pub name: String,
     /// The folder of the executable, relative to the file.
     pub folder: PathBuf,
+    /// The only version that it serves; `None` serves each.
+    pub version: Option<Version>,
 }
 
 impl PluginAtPath {
     /// Returns the name of the executable in the folder.
     #[must_use]
     pub fn file_name(&self) -> String {
-        format!("pulumi-{}-{}", self.kind.name(), self.name)
+        self.kind.executable_name(&self.name)
     }
 }
 
@@ -54,10 +57,18 @@ pub(super) fn read(node: Option<&Node>) -> Result<Vec<PluginAtPath>> {
                 let message = format!("`plugins.{list}[{place}]` must have a `name` and a `path`");
                 return Err(Error::invalid(message));
             };
+            let version = text("version").map(|version| {
+                Version::parse(version.trim_start_matches('v')).map_err(|_| {
+                    Error::invalid(format!(
+                        "`plugins.{list}[{place}].version` is no version: `{version}`"
+                    ))
+                })
+            });
             plugins.push(PluginAtPath {
                 kind,
                 name: name.to_owned(),
                 folder: PathBuf::from(folder),
+                version: version.transpose()?,
             });
         }
     }

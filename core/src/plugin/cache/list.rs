@@ -11,7 +11,7 @@ use semver::Version;
 use super::name::{PluginId, is_unfinished};
 use crate::{
     error::{Error, ErrorKind, Result},
-    plugin::{PluginKind, VersionRange},
+    plugin::{PluginKind, VersionRange, file_part},
     runtime::Timestamp,
 };
 
@@ -57,7 +57,7 @@ impl PluginSelection {
     }
 
     fn includes(&self, plugin: &PluginId) -> bool {
-        let named = |name: &String| super::name::file_part(name) == plugin.name;
+        let named = |name: &String| file_part(name) == plugin.name;
         self.kind.is_none_or(|kind| kind == plugin.kind)
             && self.name.as_ref().is_none_or(named)
             && self

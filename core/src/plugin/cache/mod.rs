@@ -33,7 +33,7 @@ use job::{Archive, Job};
 pub use list::{InstalledPlugin, PluginSelection};
 use lock::PluginLock;
 use name::PluginId;
-pub(super) use name::{executable_name, is_unfinished, version_of};
+pub(super) use name::{is_unfinished, version_of};
 
 /// How often a download is tried.
 const DOWNLOAD_ATTEMPTS: u32 = 5;

@@ -7,7 +7,7 @@ use semver::Version;
 
 use crate::{
     error::{Error, Result},
-    plugin::PluginKind,
+    plugin::{PluginKind, file_part},
 };
 
 /// What precedes the version.
@@ -74,23 +74,13 @@ impl PluginId {
 
     /// Returns the name of the executable.
     pub(in crate::plugin) fn executable(&self) -> String {
-        executable_name(self.kind, &self.name)
+        self.kind.executable_name(&self.name)
     }
 
     /// Returns the name for messages.
     pub(in crate::plugin) fn shown(&self) -> String {
         format!("the {} plugin `{}` {}", self.kind.name(), self.name, self.version)
     }
-}
-
-/// Returns a plugin's name as a part of a file name.
-pub(in crate::plugin) fn file_part(name: &str) -> String {
-    name.replace('/', "_")
-}
-
-/// Returns the name of a plugin's executable.
-pub(in crate::plugin) fn executable_name(kind: PluginKind, name: &str) -> String {
-    format!("pulumi-{}-{}", kind.name(), file_part(name))
 }
 
 /// Returns the version of an installed plugin's folder, where it is one of this plugin; the inner `None` is a folder without a

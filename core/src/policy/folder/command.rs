@@ -88,7 +88,7 @@ impl Finding<'_> {
         Ok(PluginCommand {
             program: interpreter?,
             arguments: ["-u", "-m", "pulumi.policy"].map(Into::into).into(),
-            environment: Vec::new(),
+            ..PluginCommand::default()
         })
     }
 
@@ -101,7 +101,7 @@ impl Finding<'_> {
         Ok(PluginCommand {
             program: node,
             arguments: vec![launcher.into()],
-            environment: Vec::new(),
+            ..PluginCommand::default()
         })
     }
 

@@ -13,7 +13,7 @@ async fn process(port: u16, script: &str) -> PluginProcess {
                 format!("echo {port}; {script}").into(),
                 "plugin".into(),
             ],
-            environment: vec![],
+            ..PluginCommand::default()
         },
         engine_address: String::new(),
         operands: vec![],
