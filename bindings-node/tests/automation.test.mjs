@@ -203,7 +203,7 @@ test("a program that throws is an error with its message", async (t) => {
     assert.equal(stdout, "true true the program is wrong\n");
 });
 
-test("an inline program runs without a connection", async (t) => {
+test("an inline program runs without a connection and without a listener", async (t) => {
     const open = opener(t);
     const seen = [];
     const program = async () => {
@@ -219,8 +219,13 @@ test("an inline program runs without a connection", async (t) => {
     await stack.preview({ program });
     const { workspace } = stack;
     await (await auto.Stack.select("dev", workspace)).up();
-    // The SDK listens for the command, which does not connect. Events need no server.
-    assert.deepEqual(seen, new Array(4).fill([0, 1]));
+    // The SDK sees no program, so that it starts no server for it. Events need none either.
+    assert.deepEqual(seen, new Array(4).fill([0, 0]));
+    assert.equal(workspace.program, program);
+    const events = [];
+    assert.equal((await stack.refresh({ runProgram: true, onEvent: (event) => events.push(event) })).summary.result, "succeeded");
+    assert.ok(events.some((event) => event.resourcePreEvent !== undefined));
+    assert.equal(seen.length, 5);
 });
 
 test("a signal cancels an operation, and what a function throws does as well", async (t) => {

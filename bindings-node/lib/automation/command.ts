@@ -96,18 +96,18 @@ export class Command extends Base {
         signal?: AbortSignal,
         input?: string,
     ): Promise<object> {
-        const environment = { ...copyOf(process.env), ...textsOf(additionalEnv), PULUMI_AUTOMATION_API: "true" };
+        const environment = environmentOf(additionalEnv);
         const onEvent = eventListener();
         const written = { stdout: "", stderr: "" };
         let thrown: { error: unknown } | undefined;
         let run: Native.CommandRun | undefined;
         const cancel = (): void => run?.cancel();
         this.#bridge.hold();
-        const leave = cancelledBySignals(cancel);
+        const leave = ENDS_AT_ONCE.has(args[0]!) ? () => {} : cancelledBySignals(cancel);
         const failures: unknown[] = [];
         try {
             signal?.addEventListener("abort", cancel);
-            const program = prepared(this.#bridge, args, failures);
+            const program = prepared(this.#bridge, args.map(String), failures);
             const place: Native.CommandPlace = {
                 directory: resolve(cwd),
                 environment: JSON.stringify(environment),
@@ -121,7 +121,7 @@ export class Command extends Base {
             if (!this.#hasEngine) {
                 place.keyService = this.#bridge.addHost(keyServiceHost(new EnvironmentKeys(environment)));
             }
-            const started = guarded(() => this.#native.start(args.map(String), place, program));
+            const started = guarded(() => this.#native.start(program.args, place, program.entry));
             run = started;
             if (signal?.aborted === true) {
                 cancel();
@@ -184,6 +184,9 @@ export class Command extends Base {
 
 let shared: Command | undefined;
 
+/** Commands that neither run a program nor call a provider, so that a signal finds nothing to complete: each writes one file at once. */
+const ENDS_AT_ONCE: ReadonlySet<string> = new Set(["config"]);
+
 /**
  * Returns the command of workspaces without one.
  *
@@ -194,20 +197,23 @@ export function defaultCommand(): Command {
     return shared;
 }
 
-/** Returns a copy of the environment. Names and values are read apart, which takes a fraction of the time that entries take. */
-function copyOf(environment: NodeJS.ProcessEnv): { [name: string]: string } {
+/**
+ * Returns the variables of the process and these ones, as a child process would get them: other values as texts, without halves of
+ * characters. Names and values of the process are read apart, which takes a fraction of the time that entries take.
+ */
+function environmentOf(additional: { readonly [name: string]: unknown }): { [name: string]: string } {
     const variables: { [name: string]: string } = {};
-    for (const name of Reflect.ownKeys(environment)) {
-        const value = typeof name === "string" ? environment[name] : undefined;
+    for (const name of Reflect.ownKeys(process.env)) {
+        const value = typeof name === "string" ? process.env[name] : undefined;
         if (value !== undefined) {
             variables[name as string] = String(value);
         }
     }
+    for (const [name, value] of Object.entries(additional)) {
+        if (value !== undefined) {
+            variables[name] = Buffer.from(String(value)).toString();
+        }
+    }
+    variables["PULUMI_AUTOMATION_API"] = "true";
     return variables;
-}
-
-/** Returns the variables as a child process would get them: other values as texts, without halves of characters. */
-function textsOf(environment: { readonly [name: string]: unknown }): { [name: string]: string } {
-    const entries = Object.entries(environment).filter(([, value]) => value !== undefined);
-    return Object.fromEntries(entries.map(([name, value]) => [name, Buffer.from(String(value)).toString()]));
 }

@@ -11,6 +11,8 @@ import { sdkProgram } from "../sdk";
 
 /** What precedes the address of a language server in a command line. */
 const CLIENT = "--client=";
+/** The flag of a command line that runs a program, its value for a program of a folder, and that for a program of the process. */
+const [EXEC_KIND, OF_FOLDER, INLINE] = ["--exec-kind", "auto.local", "auto.inline"];
 
 /** What a command knows of the operation that it runs. */
 interface Current {
@@ -53,11 +55,28 @@ export function eventListener(): ((line: string) => void) | undefined {
     return current.getStore()?.onEvent;
 }
 
-/** Makes the program of a command line startable; `undefined` when it has none. What the program raises is added to `failures`. */
-export function prepared(bridge: Bridge, args: readonly string[], failures: unknown[]): Native.ProgramEntry | undefined {
-    const program = current.getStore()?.program;
-    if (program === undefined || !args.some((argument) => argument.startsWith(CLIENT))) {
+/** Returns a command line with the flags of a program of the process; `undefined` when it runs no program. */
+function inline(args: readonly string[]): string[] | undefined {
+    if (args.some((argument) => argument.startsWith(CLIENT))) {
+        return [...args];
+    }
+    const kind = args.indexOf(EXEC_KIND) + 1;
+    if (kind === 0 || args[kind] !== OF_FOLDER) {
         return undefined;
+    }
+    // The SDK has seen no program, and has started no server.
+    return args.toSpliced(kind, 1, INLINE, `${CLIENT}in-process`);
+}
+
+/**
+ * Returns the arguments of a command line and its program, which can be started; `undefined` when it has none. What the program raises
+ * is added to `failures`.
+ */
+export function prepared(bridge: Bridge, args: string[], failures: unknown[]): { args: string[]; entry?: Native.ProgramEntry } {
+    const program = current.getStore()?.program;
+    const own = program === undefined ? undefined : inline(args);
+    if (program === undefined || own === undefined) {
+        return { args };
     }
     const observed: PulumiFn = async () => {
         try {
@@ -67,5 +86,6 @@ export function prepared(bridge: Bridge, args: readonly string[], failures: unkn
             throw error;
         }
     };
-    return addProgram(bridge, sdkProgram(observed, { sdk: require.resolve("@pulumi/pulumi/automation") }));
+    const entry = addProgram(bridge, sdkProgram(observed, { sdk: require.resolve("@pulumi/pulumi/automation") }));
+    return { args: own, entry };
 }

@@ -38,33 +38,57 @@ export class Stack extends Base {
 
     /** Creates or updates the resources. */
     override up(opts?: upstream.UpOptions): Promise<upstream.UpResult> {
-        return withProgram(opts?.program ?? this.workspace.program, () => super.up(opts));
+        return started(this, opts, (own) => super.up(own));
     }
 
     /** Computes what an update would do. */
     override preview(opts?: upstream.PreviewOptions): Promise<upstream.PreviewResult> {
-        return withProgram(opts?.program ?? this.workspace.program, () => super.preview(opts));
+        return started(this, opts, (own) => super.preview(own));
     }
 
     /** Reads the resources. */
     override refresh(opts?: upstream.RefreshOptions): Promise<upstream.RefreshResult> {
-        return withProgram(this.workspace.program, () => super.refresh(opts));
+        return started(this, opts, (own) => super.refresh(own));
     }
 
     /** Computes what a refresh would do. */
     override previewRefresh(opts?: upstream.RefreshOptions): Promise<upstream.PreviewResult> {
-        return withProgram(this.workspace.program, () => super.previewRefresh(opts));
+        return started(this, opts, (own) => super.previewRefresh(own));
     }
 
     /** Deletes the resources. */
     override destroy(opts?: upstream.DestroyOptions): Promise<upstream.DestroyResult> {
-        return withProgram(this.workspace.program, () => super.destroy(opts));
+        return started(this, opts, (own) => super.destroy(own));
     }
 
     /** Computes what a destroy would do. */
     override previewDestroy(opts?: upstream.DestroyOptions): Promise<upstream.PreviewResult> {
-        return withProgram(this.workspace.program, () => super.previewDestroy(opts));
+        return started(this, opts, (own) => super.previewDestroy(own));
     }
+}
+
+/**
+ * Starts an operation of the SDK's class. That starts a language server for the program that it sees, so it sees none: it looks for one
+ * before it waits for anything. Where it waits before, as for events of a refresh, its server is not used.
+ */
+function started<O extends object, R>(stack: Stack, opts: O | undefined, start: (opts: O | undefined) => R): R {
+    const { workspace } = stack;
+    const program = (opts as upstream.UpOptions | undefined)?.program ?? workspace.program;
+    const isOwn = workspace.pulumiCommand instanceof Command && workspace instanceof upstream.LocalWorkspace;
+    return withProgram(program, () => {
+        if (program === undefined || !isOwn) {
+            return start(opts);
+        }
+        const own = opts && { ...opts, program: undefined };
+        const seen: { program?: upstream.PulumiFn | undefined } = workspace;
+        const ofWorkspace = seen.program;
+        seen.program = undefined;
+        try {
+            return start(own);
+        } finally {
+            seen.program = ofWorkspace;
+        }
+    });
 }
 
 /** Takes the place of the SDK's method of that name, which is private: events need no server. */
