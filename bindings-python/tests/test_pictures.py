@@ -72,6 +72,11 @@ def test_a_notebook_shows_the_tree_and_the_page(make_engine: MakeEngine, memory:
             assert "a (mem:index:Thing)" in shown
             found = re.search(r'<iframe [^>]*srcdoc="([^"]*)"', shown)
             assert found is not None and nodes_of(html.unescape(found.group(1)))["a"]["op"] == "create"
+            changed = await (await engine.stack("shop/dev", program_of(2))).preview()
+            tree = changed._repr_html_().split("<details>")[0]
+            values = [line for line in tree.splitlines() if "→" in line]
+            assert len(values) == 2 and all(line.startswith('<span style="color:#9a6700">') for line in values)
+            assert any("│" in line for line in values)
 
     asyncio.run(run())
 

@@ -172,7 +172,8 @@ def _coloured(tree: str) -> str:
 
     lines = []
     for line in tree.splitlines():
-        mark = line.lstrip()[:2]
+        # The lines of properties stand behind the line that leads to the next resource.
+        mark = line.lstrip(" │")[:2]
         colour = _COLOURS["~"] if mark == "+-" else _COLOURS.get(mark[:1])
         text = html.escape(line) or "&nbsp;"
         lines.append(f'<span style="color:{colour}">{text}</span>' if colour else text)
