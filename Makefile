@@ -42,7 +42,7 @@ SCOPE ?= all
 ONLY ?=
 
 .PHONY: all quickstart test test-rust test-c test-c-release go-plugins test-python test-node test-sdks test-oldest-python-sdk test-newest-python-sdk test-newest-node-sdk test-scenarios scenarios bench install-c c-library \
-	scenario-runner-c wheel install-python node npm-package c-archive packages test-packages dist lint generate documents check-generated clean hunt simulate
+	scenario-runner-c wheel install-python node npm-package c-archive packages test-packages test-examples dist lint generate documents check-generated clean hunt simulate
 
 all: test
 
@@ -146,6 +146,10 @@ test-packages: $(VENV)/.complete
 	$(VENV)/bin/python distribution/build sdist --out build/sdist
 	$(VENV)/bin/python distribution/audit build/wheels build/npm build/c-archive build/sdist
 	PYTHONPATH=distribution $(VENV)/bin/python -m pytest -p no:cacheprovider distribution/tests
+
+# Examples, also those of the test kit, with the packages that `make packages` has made, in clean folders.
+test-examples:
+	.ci/packages
 
 $(VENV)/.zig: requirements-dist.txt | $(VENV)/.complete
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement requirements-dist.txt
@@ -301,7 +305,7 @@ compile: $(VENV)/.complete
 	$(CARGO) test --quiet --no-run --workspace --exclude stackwright-api --exclude stackwright-node
 	$(MAKE) install-python node c-library
 
-test: test-rust test-c test-python test-node test-sdks test-scenarios test-docs packages test-packages
+test: test-rust test-c test-python test-node test-sdks test-scenarios test-docs packages test-packages test-examples
 
 # ---- measuring ----
 
@@ -322,7 +326,7 @@ $(DOCS)/.complete: docs/requirements.txt requirements-dev.txt
 	touch $@
 
 rust-reference:
-	$(CARGO) doc --quiet --no-deps --lib --package stackwright --package stackwright-project --package stackwright-command
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps --lib --package stackwright --package stackwright-project --package stackwright-command
 	rm -rf build/reference/rust && mkdir -p build/reference
 	cp -r target/doc build/reference/rust && rm -f build/reference/rust/*.json build/reference/rust/.lock
 
@@ -332,6 +336,13 @@ node-reference: node_modules/.package-lock.json
 	# typedoc writes the link of docs/typedoc.json into all pages as it is, also into those a folder below.
 	find build/reference/node -mindepth 2 -name '*.html' -exec sed -i 's|href="../../index.html"|href="../../../index.html"|' {} +
 
+# Chromium opens the pages of the documentation and the pictures. Where it cannot be installed, a line of the tests states that.
+.PHONY: chromium
+chromium:
+	command -v chromium chromium-browser google-chrome > /dev/null || \
+	    { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } > /dev/null 2>&1 || \
+	    echo "Chromium could not be installed"
+
 docs: $(DOCS)/.complete rust-reference node-reference
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
 
@@ -339,7 +350,7 @@ build/site/index.html:
 	$(MAKE) docs
 
 # Blocks run with what is built and installed as users get it: the wheel, the npm package, and the C library below build/c.
-test-docs: $(DOCS)/.complete build/site/index.html install-python npm-package c-library
+test-docs: $(DOCS)/.complete chromium build/site/index.html install-python npm-package c-library
 	bindings-c/packaging/install build/c $(BUILT) $(VERSION)
 	$(DOCS)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps build/wheels/*.whl
 	$(DOCS)/bin/python -m pytest -p no:cacheprovider -rs docs/tests

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
@@ -369,6 +370,42 @@ def test_of_a_refactoring():
 def test_of_a_resource():
     simulate(program).resources["wbe"]
 """
+
+
+def test_a_closed_stack_refuses_operations_and_keeps_its_results() -> None:
+    stack = simulate(shop)
+    stack.close()
+    stack.close()
+    for operation in (stack.up, stack.preview, stack.refresh, stack.destroy, stack.stack, stack.restart):
+        with pytest.raises(sw.InvalidInputError, match="the simulated stack project/test is closed"):
+            operation()  # type: ignore[operator]
+    assert stack.result.outcome == "succeeded" and len(stack.world) > 0
+
+
+def test_files_that_cannot_be_read_are_named_with_their_option(tmp_path: Path) -> None:
+    missing, text, folder = tmp_path / "missing.json", tmp_path / "text.json", tmp_path / "folder"
+    text.write_text("[]")
+    folder.mkdir()
+    with pytest.raises(sw.InvalidInputError, match=rf"schemas: {missing} cannot be read: No such file") as failed:
+        simulate(shop, schemas=[str(missing)])
+    assert isinstance(failed.value.__cause__, FileNotFoundError)
+    (tmp_path / "broken.json").write_text("{")
+    with pytest.raises(sw.InvalidInputError, match="schemas: .*broken.json is no JSON"):
+        simulate(shop, schemas=[tmp_path / "broken.json"])
+    with pytest.raises(sw.InvalidInputError, match=rf"record: {folder} cannot be read: Is a directory"):
+        simulate(shop, record=folder)
+    with pytest.raises(sw.InvalidInputError, match="the recording cannot be read: it is no JSON object"):
+        simulate(shop, record=text)
+    with simulate(shop) as stack, pytest.raises(sw.InvalidInputError, match=rf"file: {folder} cannot be read"):
+        stack.result.assert_matches_snapshot(folder)
+
+
+def test_the_display_takes_operations() -> None:
+    for value in (5, None, "up"):
+        with pytest.raises(sw.InvalidInputError, match=r"operation takes what a method such as up\(\) returns, not "):
+            sw.sync.display(value)  # type: ignore[call-overload]
+        with pytest.raises(sw.InvalidInputError, match=r"operation takes what a method such as up\(\) returns, not "):
+            asyncio.run(sw.display(value))  # type: ignore[call-overload]
 
 
 def test_the_plugin_of_pytest_names_the_mark_and_shows_no_frame_of_the_library(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 THING = "shop:index:Thing"
 SECRET = "hunter2-hunter2"
 LARGE = 2_000
+CHAIN = 100
 MAX_LOAD_TIME = 2_000
 """In milliseconds, until the graph of the large stack is drawn."""
 MAX_WAIT_TIME = 10_000
@@ -54,7 +55,7 @@ def shop(changed: bool) -> sw.Program:
         network = ctx.component("shop:index:Network", "network")
         zone = ctx.resource(THING, "zone", {"zone": "b" if changed else "a"}, parent=network)
         subnets = [ctx.resource(THING, f"subnet-{number}", {"of": zone["zone"], "size": 1}, parent=network) for number in range(3)]
-        ctx.resource(THING, "database", {"size": 2 if changed else 1, "password": sw.secret(SECRET)}, depends_on=subnets)
+        ctx.resource(THING, "database", {"size": 2 if changed else 1, "password": sw.secret(SECRET + ("-new" if changed else ""))}, depends_on=subnets)
         ctx.resource(THING, "added" if changed else "removed", {"size": 1})
 
     return program
@@ -129,6 +130,12 @@ async def flat(ctx: sw.Context) -> None:
         before = ctx.resource(THING, f"thing-{number}", {"number": number}, depends_on=depends_on)
 
 
+async def chain(ctx: sw.Context) -> None:
+    before = None
+    for number in range(CHAIN):
+        before = ctx.resource(THING, f"thing-{number}", {"number": number}, depends_on=[] if before is None else [before])
+
+
 async def dense(ctx: sw.Context) -> None:
     made: list[Any] = []
     for number in range(LARGE):
@@ -158,6 +165,7 @@ def _draw(folder: Path) -> None:
         _draw_placed(engine, things, folder)
         (folder / "large.html").write_text(engine.stack("shop/many", large).preview().to_html())
         (folder / "flat.html").write_text(engine.stack("shop/flat", flat).preview().to_html())
+        (folder / "chain.html").write_text(engine.stack("shop/chain", chain).preview().to_html())
         (folder / "dense.html").write_text(engine.stack("shop/dense", dense).preview().to_html())
 
 
@@ -446,6 +454,11 @@ def test_a_click_on_the_graph_selects_a_resource(page: Any, pages: Path) -> None
     status(page, r"^1 of ")
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     assert "removed" in page.inner_text("#details h2")
+    page.fill("#search", "database")
+    status(page, r"^1 of ")
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    details = page.inner_text("#details")
+    assert "1 → 2" in details and "[secret] → [secret]" in details and SECRET not in page.content()
     page.keyboard.press("Escape")
     page.fill("#search", "")
     status(page, f"^{re.escape(before)}$")
@@ -583,6 +596,17 @@ def test_an_old_copy_that_waits_for_its_deletion_is_shown(page: Any, pages: Path
     page.click("#show-list")
     page.locator('[role="treeitem"]', has=page.locator('[aria-label="delete"]')).click()
     assert "to delete" in page.inner_text("#details")
+
+
+def test_a_long_chain_is_continued_below_so_that_its_names_can_be_read(page: Any, pages: Path) -> None:
+    page.goto(f"file://{pages}/chain.html")
+    assert f"{CHAIN} of {CHAIN}" in page.inner_text("#status")
+    eventually(page, FITS)
+    # A text is drawn from a size of 5 pixels on.
+    assert of_graph(page, "12 * cy.zoom()") > 5
+    rows = of_graph(page, "new Set(cy.nodes().map((node) => node.position().y)).size")
+    assert 5 < rows < CHAIN / 5
+    shot(page, "chain")
 
 
 @pytest.mark.parametrize("name", ["flat", "dense"])

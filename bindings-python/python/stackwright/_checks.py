@@ -9,11 +9,12 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from .errors import InvalidInputError
 
-__all__ = ["described", "named_options", "refusal", "require", "require_folder", "require_function", "require_given"]
+__all__ = ["described", "named_options", "read_file", "refusal", "require", "require_folder", "require_function", "require_given"]
 
 
 def described(value: object) -> str:
@@ -40,6 +41,14 @@ def require_given(option: str, value: object, kind: type | tuple[type, ...], wan
     """Does what :func:`require` does, for an option that must be given."""
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
         raise refusal(option, wanted, value)
+
+
+def read_file(option: str, path: Path) -> bytes:
+    """Returns what the file of an option has."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InvalidInputError(f"{option}: {path} cannot be read: {error.strerror}") from error
 
 
 def require_folder(option: str, value: object) -> None:

@@ -9,6 +9,7 @@ import sys
 from typing import Any, Final, Protocol, TextIO, overload
 
 from ._bridge import answer
+from ._checks import require_given
 from ._stackwright import Display as NativeDisplay
 from .fleet import FleetOperation, FleetResult
 from .operation import Operation
@@ -153,6 +154,7 @@ class PageView(View):
 
 def view_on(operation: Operation | FleetOperation, file: TextIO | None) -> View:
     """Returns what shows an operation in a file, or where the standard output of this process is shown."""
+    require_given("operation", operation, (Operation, FleetOperation), "what a method such as up() returns")
     if file is None and _is_notebook():
         return PageView(operation._native.display("page", False))
     file = sys.stdout if file is None else file

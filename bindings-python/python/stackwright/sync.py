@@ -319,6 +319,7 @@ def display(operation: Operation | FleetOperation, *, file: TextIO | None = None
     :param file: Where it is shown; the standard output when left out.
     :raises StackwrightError: The operation failed.
     """
+    require_given("operation", operation, (Operation, FleetOperation), "what a method such as up() returns")
     view = _display.view_on(operation._operation, file)
     following: concurrent.futures.Future[str | None] | None = None
     while True:

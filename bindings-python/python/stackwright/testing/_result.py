@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from .._checks import require_given
+from .._checks import read_file, require_given
 from .._stackwright import plan_text, resources_after, text_difference, unmet
 from ..errors import InvalidInputError
 from ..result import Result
@@ -122,7 +122,7 @@ class SimulatedResult(Result):
         way_out = f"run the test with {UPDATE_VARIABLE}=1 (pytest: --update-plans) to write it"
         if not path.exists():
             raise AssertionError(f"the snapshot {path} does not exist; {way_out}\n{actual}")
-        difference = text_difference(path.read_text(encoding="utf-8"), actual)
+        difference = text_difference(read_file("file", path).decode(), actual)
         if difference is not None:
             raise AssertionError(f"the plan is not that of the snapshot {path}; {way_out}\n{difference}")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from .._annotations import Unpack
-from .._checks import require, require_given
+from .._checks import read_file, require, require_given
 from .._record import record
 from .._results import Step
 from .._runner import Program
@@ -85,6 +85,7 @@ class SimulatedStack:
         # Whether the patterns of the settings have to match something of the next operation that runs the program.
         self._checks_patterns = not allow_unmatched
         self._native_engine: _Engine | None = None
+        self._is_closed = False
         self._last: SimulatedResult | None = None
         self.name: Final = name
         """The name, as ``project/stack``."""
@@ -208,6 +209,8 @@ class SimulatedStack:
         return await operation.wait()
 
     async def _open(self) -> Stack:
+        if self._is_closed:
+            raise InvalidInputError(f"the simulated stack {self.name} is closed")
         if self._native_engine is None:
             self._native_engine = _Engine(self._simulation, self._answers, **self._engine_settings)
         return await self._native_engine.stack(self.name, self.program, create=True, **self.settings)
@@ -272,7 +275,9 @@ class SimulatedStack:
 
     def restart(self) -> None:
         """Begins anew with another engine on the same store, as another process does after a run that was killed."""
-        self.close()
+        if self._is_closed:
+            raise InvalidInputError(f"the simulated stack {self.name} is closed")
+        self._end_engine()
         self._simulation.begin_run(None)
 
     def discrepancies(self) -> list[str]:
@@ -282,7 +287,11 @@ class SimulatedStack:
         return self._simulation.discrepancies(self.result._native)
 
     def close(self) -> None:
-        """Ends the threads of the engine. A later operation starts others."""
+        """Ends the threads of the engine. Later operations are refused; results and the world can still be read."""
+        self._is_closed = True
+        self._end_engine()
+
+    def _end_engine(self) -> None:
         engine, self._native_engine = self._native_engine, None
         if engine is not None:
             _background.run(engine.close())
@@ -331,7 +340,10 @@ def _schema(schema: Schema) -> Any:
     if isinstance(schema, Mapping):
         return dict(schema)
     require_given("schemas", schema, (str, os.PathLike), _SCHEMAS)
-    return json.loads(Path(schema).read_text(encoding="utf-8"))
+    try:
+        return json.loads(read_file("schemas", Path(schema)))
+    except ValueError as error:
+        raise InvalidInputError(f"schemas: {schema} is no JSON: {error}") from error
 
 
 def simulate(
@@ -402,7 +414,7 @@ def simulate(
     require("settings", settings, Mapping, "a dictionary of settings of the stack")
     answers, answered, computed, data = read_answers(functions, outputs)
     file = None if record is None else Path(record)
-    played = file.read_bytes() if file is not None and file.exists() else None
+    played = read_file("record", file) if file is not None and file.exists() else None
     document = {
         "schemas": [_schema(schema) for schema in listed("schemas", schemas, _SCHEMAS)],
         "replace_on": {

@@ -14,6 +14,8 @@
   const HEADING = 26;
   /** Largest proportion of width to height that rows of unconnected resources aim at. */
   const PROPORTION = 1.7;
+  /** The width from which on a chain of layers, which is much wider than high, is continued below. */
+  const MAX_CHAIN_WIDTH = 4000;
   const SWEEPS = 3;
   const FONT = "system-ui, sans-serif";
   const FONT_SIZE = 12;
@@ -136,23 +138,48 @@
     });
     order(layers, before, after);
     const places = new Map();
-    let x = 0;
     // A long layer has several columns.
     const heightOf = (place) => sizeOf(items[place]).height + GAP_Y;
     const sum = (column) => column.reduce((total, place) => total + heightOf(place), 0);
     const limit = Math.max(480, Math.sqrt(sum(layers.flat()) * NODE_WIDTH));
     const columns = layers.flatMap((layer) => columnsOf(layer, heightOf, limit));
-    const height = Math.max(0, ...columns.map(sum)) - (columns.length === 0 ? 0 : GAP_Y);
-    for (const column of columns) {
-      let y = (height + GAP_Y - sum(column)) / 2;
-      for (const place of column) {
-        places.set(items[place], { x, y });
-        y += heightOf(place);
+    const widthOfColumn = (column) => Math.max(...column.map((place) => sizeOf(items[place]).width)) + GAP_X;
+    let [width, top] = [0, 0];
+    for (const band of bandsOf(columns, widthOfColumn, sum)) {
+      const height = Math.max(...band.map(sum));
+      let x = 0;
+      for (const column of band) {
+        let y = top + (height - sum(column)) / 2;
+        for (const place of column) {
+          places.set(items[place], { x, y });
+          y += heightOf(place);
+        }
+        x += widthOfColumn(column);
       }
-      x += Math.max(...column.map((place) => sizeOf(items[place]).width)) + GAP_X;
+      width = Math.max(width, x - GAP_X);
+      top += height;
     }
-    const width = Math.max(0, x - GAP_X);
-    return rows(loose.map((place) => items[place]), sizeOf, places, width, height);
+    return rows(loose.map((place) => items[place]), sizeOf, places, width, Math.max(0, top - GAP_Y));
+  }
+
+  /** Divides the columns of a long chain into bands, one below the other; all others are one band. */
+  function bandsOf(columns, widthOf, heightOf) {
+    if (columns.length === 0) return [];
+    const width = columns.reduce((total, column) => total + widthOf(column), 0);
+    const height = Math.max(...columns.map(heightOf));
+    if (width < MAX_CHAIN_WIDTH || width < 3 * height) return [columns];
+    const limit = Math.sqrt(width * height * PROPORTION);
+    const bands = [[]];
+    let used = 0;
+    for (const column of columns) {
+      if (used > 0 && used + widthOf(column) > limit) {
+        bands.push([]);
+        used = 0;
+      }
+      bands.at(-1).push(column);
+      used += widthOf(column);
+    }
+    return bands;
   }
 
   /** Puts items in rows below what has been placed. */

@@ -9,6 +9,7 @@ mod play;
 mod record;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     error::{Error, Result},
@@ -108,7 +109,11 @@ impl Tape {
             Error::invalid(format!("the recording cannot be read: {why}"))
                 .with_hint("remove the file: the next run with real providers writes it anew")
         };
-        let tape: Self = serde_json::from_slice(text).map_err(|error| refused(error.to_string()))?;
+        let value: Value = serde_json::from_slice(text).map_err(|error| refused(error.to_string()))?;
+        if !value.is_object() {
+            return Err(refused("it is no JSON object".to_owned()));
+        }
+        let tape: Self = serde_json::from_value(value).map_err(|error| refused(error.to_string()))?;
         match tape.version {
             VERSION => Ok(tape),
             other => Err(refused(format!("its version is {other}, not {VERSION}"))),
