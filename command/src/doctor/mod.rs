@@ -240,7 +240,8 @@ impl Examination<'_> {
     /// Lists the store, and what is to be known of its stacks.
     async fn stacks(&self, session: &Session<'_>) -> Vec<Finding> {
         let url = without_user(&session.engine.store_url());
-        let stacks = match session.engine.stacks(None, false).await {
+        // Records are counted so that each state is read: a damaged one is a problem of its stack.
+        let stacks = match session.engine.stacks(None, true).await {
             Ok(stacks) => stacks,
             Err(error) => {
                 let advice = match error.kind() {
