@@ -203,6 +203,7 @@ export class Engine {
     constructor(options: EngineOptions) {
         const simulated = (options as Simulated | undefined)?.[SIMULATION];
         options = given(options ?? ({} as EngineOptions));
+        requireOptions("an engine", options);
         requireObject("providers", options.providers);
         requireFunction("resolver", options.resolver);
         requireFunction("fetch", options.fetch);

@@ -6,6 +6,7 @@ import path from "node:path";
 import { test } from "node:test";
 import { inspect } from "node:util";
 
+import * as stackwright from "stackwright";
 import { CancelledError, Engine, InvalidInputError, ProgramError, ProviderError, secret } from "stackwright";
 import { configurations, crashEverywhere, delay, fail, interrupt, kill, refactoring, simulate, simulated } from "stackwright/testing";
 
@@ -309,4 +310,77 @@ test("a function that is misspelt is refused with the nearest answer", async () 
         assert.match(error.message, /did you mean "cloud:index:getZone", which the option `functions` has/);
         return !error.message.includes("->");
     });
+});
+
+test("a closed stack refuses operations and keeps its results", async () => {
+    const stack = await simulate(shop);
+    await stack.close();
+    await stack.close();
+    for (const operation of ["up", "preview", "refresh", "destroy", "stack", "restart"]) {
+        await assert.rejects(async () => await stack[operation](), refused("the simulated stack project/test is closed"), operation);
+    }
+    assert.equal(stack.result.outcome, "succeeded");
+    assert.equal([...stack.world].length > 0, true);
+});
+
+test("files that cannot be read are named with their option", async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), "stackwright-testing-"));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const [missing, broken] = [path.join(folder, "missing.json"), path.join(folder, "broken.json")];
+    writeFileSync(broken, "{");
+    const refusal = (text, code) => (error) => {
+        assert.ok(error instanceof InvalidInputError, String(error));
+        assert.ok(error.message.startsWith(text), error.message);
+        assert.equal(error.cause.code, code);
+        return true;
+    };
+    await assert.rejects(simulate(shop, { schemas: [missing] }), refusal(`schemas: ${missing} cannot be read: `, "ENOENT"));
+    await assert.rejects(simulate(shop, { schemas: [broken] }), refusal(`schemas: ${broken} is no JSON: `));
+    await assert.rejects(simulate(shop, { record: folder }), refusal(`record: ${folder} cannot be read: `, "EISDIR"));
+    const { result } = await simulated(t, shop);
+    assert.throws(() => result.assertMatchesSnapshot(folder), refusal(`file: ${folder} cannot be read: `, "EISDIR"));
+    assert.throws(() => result.assertMatchesSnapshot(), refused("file takes the path of a file, not undefined"));
+});
+
+test("the options of an engine are an object", () => {
+    assert.throws(() => new Engine("memory://"), { name: "InvalidInputError", message: /^the options of an engine are an object, not / });
+});
+
+test("each error has its page in the documentation", () => {
+    const classes = Object.values(stackwright).filter((value) => value.prototype instanceof stackwright.StackwrightError);
+    const pages = classes.map((made) => new made("no").page);
+    assert.ok(pages.includes("errors/invalid_input") && pages.length > 8, String(pages));
+    for (const page of pages) {
+        assert.ok(existsSync(new URL(`../../docs/${page}.md`, import.meta.url)), page);
+    }
+});
+
+test("a schema gives defaults, outputs, secrets and replacements", async (t) => {
+    const schema = {
+        name: "cloud",
+        resources: {
+            [MACHINE]: {
+                inputProperties: {
+                    image: { type: "string", willReplaceOnChanges: true },
+                    size: { type: "string", default: "small" },
+                },
+                requiredInputs: ["image"],
+                properties: { address: { type: "string" }, token: { type: "string", secret: true }, size: { type: "string" } },
+                required: ["address", "token", "size"],
+            },
+        },
+    };
+    const folder = mkdtempSync(path.join(tmpdir(), "stackwright-testing-"));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const file = path.join(folder, "schema.json");
+    writeFileSync(file, JSON.stringify(schema));
+    const program = (inputs) => (context) => void context.resource(MACHINE, "web", inputs);
+    const stack = await simulated(t, program({ image: "a" }), { schemas: [file] });
+    const web = stack.resources.find("web");
+    assert.equal(web.inputs.size, "small");
+    assert.match(web.outputs.address, /^address-/);
+    assert.match(inspect(web.outputs.token), /\[secret\]/);
+    (await stack.up(program({ image: "b" }))).assertReplaces("web", { only: true });
+    await assert.rejects(simulate(program({}), { schemas: [schema] }), /requires this property/);
+    await assert.rejects(simulate(program({ image: "a", sice: 1 }), { schemas: [schema] }), /did you mean `size`/);
 });

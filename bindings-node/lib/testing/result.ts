@@ -1,6 +1,6 @@
 /** The result of a simulated operation, with assertions. */
 import assert from "node:assert";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
 import type { ResourceRecord, StepOp } from "../documents";
@@ -8,6 +8,7 @@ import { guarded, InvalidInputError } from "../errors";
 import { type Native, native } from "../native";
 import { Result } from "../operation";
 import { type Names, refuseUnknown } from "../options";
+import { readText, requirePath } from "./files";
 import { Resources, SimulatedResource } from "./resources";
 
 /** The variable of the environment that makes `assertMatchesSnapshot` write. */
@@ -152,6 +153,7 @@ export class SimulatedResult {
      * `1`, the file is written instead. A relative path begins at the working directory.
      */
     assertMatchesSnapshot(file: string, options: SnapshotOptions = {}): void {
+        requirePath("file", file);
         refuseUnknown("assertMatchesSnapshot()", options, SNAPSHOT_OPTIONS);
         const { update = process.env[UPDATE_VARIABLE] === "1" } = options;
         const actual = this.planText();
@@ -167,7 +169,7 @@ export class SimulatedResult {
         if (!existsSync(file)) {
             fail(`the snapshot ${file} does not exist; ${wayOut}\n${actual}`);
         }
-        const difference = native.textDifference(readFileSync(file, "utf8"), actual);
+        const difference = native.textDifference(readText("file", file), actual);
         if (typeof difference === "string") {
             fail(`the plan is not that of the snapshot ${file}; ${wayOut}\n${difference}`);
         }

@@ -1,6 +1,6 @@
 /** Simulated stacks: operations of the real engine against a world in memory. */
 import assert from "node:assert";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
 import type { Bridge } from "../bridge";
@@ -16,6 +16,7 @@ import type { Stack } from "../stack";
 import type { PropertyMap } from "../values";
 import { type Answer, type Outputs, readAnswers } from "./answers";
 import { Fault } from "./faults";
+import { readJson, readText } from "./files";
 import type { Resources } from "./resources";
 import { SimulatedResult } from "./result";
 import {
@@ -133,6 +134,9 @@ export interface Parts {
 export class SimulatedStack {
     readonly #parts: Parts;
     #engine: [Engine, Bridge] | undefined;
+    /** That of the last engine, which also reads values when it has ended. */
+    #bridge: Bridge | undefined;
+    #isClosed = false;
     #last: SimulatedResult | undefined;
     /** Whether the patterns of the settings have to match something of the next operation that runs the program. */
     #checksPatterns: boolean;
@@ -152,7 +156,7 @@ export class SimulatedStack {
         this.name = parts.name;
         this.program = parts.program;
         this.config = parts.config;
-        this.world = new World({ simulation: parts.simulation, bridge: () => this.#opened()[1].native });
+        this.world = new World({ simulation: parts.simulation, bridge: () => (this.#bridge ?? this.#opened()[1]).native });
     }
 
     static {
@@ -279,8 +283,10 @@ export class SimulatedStack {
     }
 
     #opened(): [Engine, Bridge] {
+        this.#refuseClosed();
         const { engine, simulation, answers } = this.#parts;
         this.#engine ??= Engine.simulated(engine, simulation, answers);
+        this.#bridge = this.#engine[1];
         return this.#engine;
     }
 
@@ -326,7 +332,8 @@ export class SimulatedStack {
 
     /** Begins anew with another engine on the same store, as another process does after a run that was killed. */
     async restart(): Promise<void> {
-        await this.close();
+        this.#refuseClosed();
+        await this.#endEngine();
         this.#parts.simulation.beginRun();
     }
 
@@ -361,8 +368,19 @@ export class SimulatedStack {
         guarded(() => stack.#parts.simulation.adopt(Result.native(result)));
     }
 
-    /** Ends the engine. A later operation begins with another one. */
+    /** Ends the engine. Later operations are refused; results and the world can still be read. */
     async close(): Promise<void> {
+        this.#isClosed = true;
+        await this.#endEngine();
+    }
+
+    #refuseClosed(): void {
+        if (this.#isClosed) {
+            throw new InvalidInputError(`the simulated stack ${this.name} is closed`);
+        }
+    }
+
+    async #endEngine(): Promise<void> {
         const engine = this.#engine;
         this.#engine = undefined;
         await engine?.[0].close();
@@ -389,7 +407,7 @@ function schemaOf(schema: unknown): unknown {
     if (typeof schema !== "string") {
         membersOf("schemas", schema, SCHEMAS);
     }
-    return typeof schema === "string" ? JSON.parse(readFileSync(schema, "utf8")) : schema;
+    return typeof schema === "string" ? readJson("schemas", schema) : schema;
 }
 
 /**
@@ -446,7 +464,7 @@ export async function simulate(program?: AnyProgram, options: SimulationOptions 
         membersOf(`stacks of ${JSON.stringify(name)}`, known, "an object of outputs");
     });
     const answers = readAnswers(functions, outputs);
-    const played = record !== undefined && existsSync(record) ? readFileSync(record, "utf8") : undefined;
+    const played = record !== undefined && existsSync(record) ? readText("record", record) : undefined;
     const document = {
         schemas: listed("schemas", schemas, SCHEMAS).map(schemaOf),
         replace_on: replaceOn,
