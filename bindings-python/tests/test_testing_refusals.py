@@ -378,7 +378,7 @@ def test_a_closed_stack_refuses_operations_and_keeps_its_results() -> None:
     stack.close()
     for operation in (stack.up, stack.preview, stack.refresh, stack.destroy, stack.stack, stack.restart):
         with pytest.raises(sw.InvalidInputError, match="the simulated stack project/test is closed"):
-            operation()  # type: ignore[operator]
+            operation()
     assert stack.result.outcome == "succeeded" and len(stack.world) > 0
 
 
