@@ -1807,7 +1807,8 @@ sw_status_t sw_engine_new(const struct sw_engine_options_t *options,
  * read with `resource_counts`. The members of a stack:
  *
  * - `lastUpdate` (LastUpdate): The newest operation in the history, of any kind; null when there is none.
- * - `lock` (LockHolder): The holder of the lock; null when there is no lock, or its process has ended.
+ * - `lock` (LockHolder): The holder of the lock; null when there is no lock, or the next operation replaces it
+ *   because its process has ended.
  * - `modified` (string): When the checkpoint was last written, also by an operation that still runs, in the form of
  *   RFC 3339.
  * - `name` (string): The name, as `project/stack`.

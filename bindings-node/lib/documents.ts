@@ -1610,7 +1610,10 @@ export interface LockHolder {
 export interface StackSummary {
     /** The newest operation in the history, of any kind; null when there is none. */
     readonly lastUpdate: LastUpdate | null;
-    /** The holder of the lock; null when there is no lock, or its process has ended. */
+    /**
+     * The holder of the lock; null when there is no lock, or the next operation replaces it because its process has
+     * ended.
+     */
     readonly lock: LockHolder | null;
     /** When the checkpoint was last written, also by an operation that still runs, in the form of RFC 3339. */
     readonly modified: string;

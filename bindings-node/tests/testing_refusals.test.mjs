@@ -340,6 +340,12 @@ test("files that cannot be read are named with their option", async (t) => {
     const { result } = await simulated(t, shop);
     assert.throws(() => result.assertMatchesSnapshot(folder), refusal(`file: ${folder} cannot be read: `, "EISDIR"));
     assert.throws(() => result.assertMatchesSnapshot(), refused("file takes the path of a file, not undefined"));
+    assert.throws(() => result.assertMatchesSnapshot(""), refused('file takes the path of a file, not an empty string'));
+    // A file where the folder would be.
+    const below = path.join(broken, "below");
+    const cloud = { create: ({ name, inputs }) => ({ id: name, outputs: inputs }), delete() {} };
+    await assert.rejects(simulate(shop, { providers: { cloud }, record: below }), refusal(`record: ${below} cannot be written: `, "EEXIST"));
+    assert.throws(() => result.assertMatchesSnapshot(below, { update: true }), refusal(`file: ${below} cannot be written: `, "EEXIST"));
 });
 
 test("the options of an engine are an object", () => {

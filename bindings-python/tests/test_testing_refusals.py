@@ -400,6 +400,21 @@ def test_files_that_cannot_be_read_are_named_with_their_option(tmp_path: Path) -
         stack.result.assert_matches_snapshot(folder)
 
 
+def test_files_that_cannot_be_written_are_named_with_their_option(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("kept")
+    # A file where the folder would be.
+    below = file / "below"
+    cloud = Cloud()
+    cloud.fails = False
+    with pytest.raises(sw.InvalidInputError, match=rf"record: {below} cannot be written: ") as failed:
+        simulate(shop, providers={"cloud": cloud}, record=below)
+    assert isinstance(failed.value.__cause__, OSError)
+    with simulate(shop) as stack, pytest.raises(sw.InvalidInputError, match=rf"file: {below} cannot be written: "):
+        stack.result.assert_matches_snapshot(below, update=True)
+    assert file.read_text() == "kept"
+
+
 def test_the_display_takes_operations() -> None:
     for value in (5, None, "up"):
         with pytest.raises(sw.InvalidInputError, match=r"operation takes what a method such as up\(\) returns, not "):

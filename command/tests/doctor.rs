@@ -183,6 +183,24 @@ async fn a_lock_whose_owner_can_have_ended_is_a_warning_with_what_removes_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_of_another_program_is_found_when_its_process_has_ended_because_it_refuses_operations() {
+    let shop = Shop::new(Command::new(Handle::current())).await;
+    // No process has this number.
+    let owner = json!({
+        "pid": i32::MAX, "username": "someone", "hostname": HostFacts::system().hostname, "timestamp": "2026-01-02T03:04:05Z",
+    });
+    lock(&shop, &owner);
+    let refresh = shop.run("refresh --yes --skip-preview", None).await;
+    assert_ne!(refresh.code, 0, "{refresh:?}");
+    let [[kind, _, advice]] = <[_; 1]>::try_from(reported(&shop, "lock", &[]).await).unwrap();
+    assert_eq!(kind, "warning");
+    assert_eq!(advice, "if it has ended, `pulumi cancel dev` removes the lock");
+    assert_eq!(shop.run("cancel dev --yes", None).await.code, 0);
+    let refresh = shop.run("refresh --yes --skip-preview", None).await;
+    assert_eq!(refresh.code, 0, "{refresh:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lock_that_the_next_operation_replaces_is_no_finding() {
     let shop = Shop::new(Command::new(Handle::current())).await;
     let facts = HostFacts::system();

@@ -1,13 +1,14 @@
 /** Files that options name. */
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 
 import { InvalidInputError } from "../errors";
 import { described } from "../options";
 
 /** Refuses what is no path. */
 export function requirePath(option: string, value: unknown): void {
-    if (typeof value !== "string") {
-        throw new InvalidInputError(`${option} takes the path of a file, not ${described(value)}`);
+    if (typeof value !== "string" || value === "") {
+        throw new InvalidInputError(`${option} takes the path of a file, not ${value === "" ? "an empty string" : described(value)}`);
     }
 }
 
@@ -27,6 +28,16 @@ export function readJson(option: string, file: string): unknown {
         return JSON.parse(text);
     } catch (error) {
         throw withCause(new InvalidInputError(`${option}: ${file} is no JSON: ${(error as Error).message}`), error);
+    }
+}
+
+/** Writes the file that an option names, in a folder that is made where it is missing. */
+export function writeText(option: string, file: string, text: string): void {
+    try {
+        mkdirSync(dirname(file), { recursive: true });
+        writeFileSync(file, text);
+    } catch (error) {
+        throw withCause(new InvalidInputError(`${option}: ${file} cannot be written: ${(error as Error).message}`), error);
     }
 }
 

@@ -1,14 +1,13 @@
 /** The result of a simulated operation, with assertions. */
 import assert from "node:assert";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { existsSync } from "node:fs";
 
 import type { ResourceRecord, StepOp } from "../documents";
 import { guarded, InvalidInputError } from "../errors";
 import { type Native, native } from "../native";
 import { Result } from "../operation";
 import { type Names, refuseUnknown } from "../options";
-import { readText, requirePath } from "./files";
+import { readText, requirePath, writeText } from "./files";
 import { Resources, SimulatedResource } from "./resources";
 
 /** The variable of the environment that makes `assertMatchesSnapshot` write. */
@@ -158,8 +157,7 @@ export class SimulatedResult {
         const { update = process.env[UPDATE_VARIABLE] === "1" } = options;
         const actual = this.planText();
         if (update) {
-            mkdirSync(dirname(file), { recursive: true });
-            writeFileSync(file, actual);
+            writeText("file", file, actual);
             return;
         }
         const wayOut = `run the test with ${UPDATE_VARIABLE}=1 to write it`;

@@ -1,7 +1,6 @@
 /** Simulated stacks: operations of the real engine against a world in memory. */
 import assert from "node:assert";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { existsSync } from "node:fs";
 
 import type { Bridge } from "../bridge";
 import { Engine, type EngineOptions, type StackOptions } from "../engine";
@@ -16,7 +15,7 @@ import type { Stack } from "../stack";
 import type { PropertyMap } from "../values";
 import { type Answer, type Outputs, readAnswers } from "./answers";
 import { Fault } from "./faults";
-import { readJson, readText } from "./files";
+import { readJson, readText, writeText } from "./files";
 import type { Resources } from "./resources";
 import { SimulatedResult } from "./result";
 import {
@@ -277,8 +276,7 @@ export class SimulatedStack {
         }
         const recorded = guarded(() => simulation.recorded(Result.native(result)));
         if (typeof recorded === "string") {
-            mkdirSync(dirname(record), { recursive: true });
-            writeFileSync(record, recorded);
+            writeText("record", record, recorded);
         }
     }
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from .errors import InvalidInputError
 
-__all__ = ["described", "named_options", "read_file", "refusal", "require", "require_folder", "require_function", "require_given"]
+__all__ = ["described", "named_options", "read_file", "refusal", "require", "require_folder", "require_function", "require_given", "write_file"]
 
 
 def described(value: object) -> str:
@@ -49,6 +49,15 @@ def read_file(option: str, path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise InvalidInputError(f"{option}: {path} cannot be read: {error.strerror}") from error
+
+
+def write_file(option: str, path: Path, content: bytes) -> None:
+    """Writes the file of an option, in a folder that is made where it is missing."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        raise InvalidInputError(f"{option}: {path} cannot be written: {error.strerror}") from error
 
 
 def require_folder(option: str, value: object) -> None:

@@ -564,7 +564,8 @@ class StackSummary:
     """A stack of a store, as it is listed.
 
     - ``last_update`` (LastUpdate | None): The newest operation in the history, of any kind; null when there is none.
-    - ``lock`` (LockHolder | None): The holder of the lock; null when there is no lock, or its process has ended.
+    - ``lock`` (LockHolder | None): The holder of the lock; null when there is no lock, or the next operation replaces
+      it because its process has ended.
     - ``modified`` (str): When the checkpoint was last written, also by an operation that still runs, in the form of
       RFC 3339.
     - ``name`` (str): The name, as ``project/stack``.

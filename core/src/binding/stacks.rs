@@ -53,7 +53,7 @@ pub(super) struct SummaryDocument<'a> {
     last_update: Option<UpdateDocument<'a>>,
     /// When the checkpoint was last written, also by an operation that still runs, in the form of RFC 3339.
     modified: String,
-    /// The holder of the lock; null when there is no lock, or its process has ended.
+    /// The holder of the lock; null when there is no lock, or the next operation replaces it because its process has ended.
     lock: Option<LockDocument<'a>>,
     /// The number of records in the checkpoint, with the stack itself, providers and old copies; null when the count was not
     /// requested, or the checkpoint cannot be read.

@@ -179,19 +179,23 @@ pub struct LockHolder {
 }
 
 impl LockHolder {
-    /// Returns the holder that the content of a lock file names; `None` when its process has ended.
+    /// Returns the holder that the content of a lock file names; `None` when the next operation replaces the lock, because it is one of
+    /// this engine and its process has ended.
     pub(super) fn of_file(content: &[u8], facts: &HostFacts) -> Option<Self> {
         let Ok(owner) = serde_json::from_slice::<Owner>(content) else {
             return Some(Self::default());
         };
-        let holder = owner.holder(facts)?;
+        let holder = owner.holder(facts);
+        if holder.is_none() && owner.is_of_this_engine() {
+            return None;
+        }
         Some(Self {
             user: Some(owner.user().to_owned()),
             operation: owner.operation,
             host: Some(owner.hostname),
             process: Some(owner.pid),
             since: Some(owner.timestamp),
-            is_running: holder.is_alive,
+            is_running: holder.is_some_and(|holder| holder.is_alive),
         })
     }
 }
@@ -304,6 +308,26 @@ mod tests {
         };
         assert!(!owner.is_gone(&facts), "both systems are unknown");
         assert!(!owner.holder(&facts).unwrap().is_alive);
+    }
+
+    #[test]
+    fn a_listing_has_each_lock_that_refuses_operations() {
+        let facts = HostFacts::system();
+        let listed = |system: Option<&str>| {
+            // No process has this number.
+            let file = serde_json::json!({
+                "pid": i32::MAX, "username": "bob", "hostname": facts.hostname, "timestamp": "2026-01-02T03:04:05Z", "system": system,
+            });
+            LockHolder::of_file(file.to_string().as_bytes(), &facts)
+        };
+        assert_eq!(
+            listed(Some(&facts.system)),
+            None,
+            "the next operation replaces it"
+        );
+        let reference = listed(None).unwrap();
+        assert_eq!(reference.user.as_deref(), Some("bob"));
+        assert!(!reference.is_running);
     }
 
     #[test]

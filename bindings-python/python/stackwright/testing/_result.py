@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from .._checks import read_file, require_given
+from .._checks import read_file, require_given, write_file
 from .._stackwright import plan_text, resources_after, text_difference, unmet
 from ..errors import InvalidInputError
 from ..result import Result
@@ -116,8 +116,7 @@ class SimulatedResult(Result):
         if update is None:
             update = _Switches.update or os.environ.get(UPDATE_VARIABLE) == "1"
         if update:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(actual, encoding="utf-8")
+            write_file("file", path, actual.encode())
             return
         way_out = f"run the test with {UPDATE_VARIABLE}=1 (pytest: --update-plans) to write it"
         if not path.exists():

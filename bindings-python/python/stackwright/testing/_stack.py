@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from .._annotations import Unpack
-from .._checks import read_file, require, require_given
+from .._checks import read_file, require, require_given, write_file
 from .._record import record
 from .._results import Step
 from .._runner import Program
@@ -209,8 +209,7 @@ class SimulatedStack:
         return await operation.wait()
 
     async def _open(self) -> Stack:
-        if self._is_closed:
-            raise InvalidInputError(f"the simulated stack {self.name} is closed")
+        self._refuse_closed()
         if self._native_engine is None:
             self._native_engine = _Engine(self._simulation, self._answers, **self._engine_settings)
         return await self._native_engine.stack(self.name, self.program, create=True, **self.settings)
@@ -275,8 +274,7 @@ class SimulatedStack:
 
     def restart(self) -> None:
         """Begins anew with another engine on the same store, as another process does after a run that was killed."""
-        if self._is_closed:
-            raise InvalidInputError(f"the simulated stack {self.name} is closed")
+        self._refuse_closed()
         self._end_engine()
         self._simulation.begin_run(None)
 
@@ -290,6 +288,10 @@ class SimulatedStack:
         """Ends the threads of the engine. Later operations are refused; results and the world can still be read."""
         self._is_closed = True
         self._end_engine()
+
+    def _refuse_closed(self) -> None:
+        if self._is_closed:
+            raise InvalidInputError(f"the simulated stack {self.name} is closed")
 
     def _end_engine(self) -> None:
         engine, self._native_engine = self._native_engine, None
@@ -307,8 +309,7 @@ class SimulatedStack:
 
     def _save_recording(self, result: SimulatedResult) -> None:
         if self._record is not None and (recorded := self._simulation.recorded(result._native)) is not None:
-            self._record.parent.mkdir(parents=True, exist_ok=True)
-            self._record.write_bytes(recorded)
+            write_file("record", self._record, recorded)
 
 
 _OWN_OPTIONS: Final = ("faults", "check")

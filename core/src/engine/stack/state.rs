@@ -53,8 +53,8 @@ impl Stack {
     /// only. The state and its locks stay as they are, also while an operation runs.
     ///
     /// # Errors
-    /// Those of [`Self::snapshot`]; [`ErrorKind::Plugin`](crate::ErrorKind::Plugin) for a pack that cannot be used, and [`ErrorKind::Failed`](crate::ErrorKind::Failed) for one that
-    /// fails. A violation is no error.
+    /// Those of [`Self::snapshot`]; [`crate::ErrorKind::Plugin`] for a pack that cannot be used, and
+    /// [`crate::ErrorKind::Failed`] for one that fails. A violation is no error.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads. The processes of packs end with the future.
@@ -148,8 +148,8 @@ impl Stack {
     /// operations of the document become those of the state, each with a warning.
     ///
     /// # Errors
-    /// [`ErrorKind::State`](crate::ErrorKind::State) for a malformed document, an invalid state or one of another stack, [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) while an operation
-    /// runs. The state is then unchanged.
+    /// [`crate::ErrorKind::State`] for a malformed document, an invalid state or one of another stack,
+    /// [`crate::ErrorKind::Conflict`] while an operation runs. The state is then unchanged.
     ///
     /// # Cancel safety
     /// A dropped future leaves the old state or the new one, never a part of it; the lock is released in the background.
@@ -243,7 +243,7 @@ impl Stack {
     /// Removes the stack and its history. A stack with resources is only removed with `force`.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) when it has resources or an operation runs.
+    /// [`crate::ErrorKind::Conflict`] when it has resources or an operation runs.
     ///
     /// # Cancel safety
     /// A dropped future may leave history entries of a removed stack, which a new stack of the same name then has.
@@ -275,7 +275,7 @@ impl Stack {
     /// was not renewed for its length where nothing else shows that; that of an operation that runs stays.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) for a stack that was renamed or removed; the errors of the store.
+    /// [`crate::ErrorKind::NotFound`] for a stack that was renamed or removed; the errors of the store.
     ///
     /// # Cancel safety
     /// A dropped future may leave some locks; a further call removes them.
@@ -306,8 +306,9 @@ impl Stack {
     /// more. In a folder, an operation that still runs keeps its lock.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) when `owner` is neither; [`ErrorKind::Conflict`](crate::ErrorKind::Conflict), which names the holders, when only others hold the
-    /// stack; [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) for a stack that was renamed or removed; the errors of the store.
+    /// [`crate::ErrorKind::InvalidInput`] when `owner` is neither; [`crate::ErrorKind::Conflict`], which names the
+    /// holders, when only others hold the stack; [`crate::ErrorKind::NotFound`] for a stack that was renamed or
+    /// removed; the errors of the store.
     ///
     /// # Cancel safety
     /// That of [`Self::unlock`].

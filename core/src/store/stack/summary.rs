@@ -31,7 +31,8 @@ pub struct StackSummary {
     pub last_update: Option<LastUpdate>,
     /// When the checkpoint was last written, also by an operation that still runs.
     pub modified: Timestamp,
-    /// The holder of the lock; `None` when there is no lock, or its process has ended.
+    /// The holder of the lock; `None` when there is no lock, or the next operation replaces it because its
+    /// process has ended.
     pub lock: Option<LockHolder>,
     /// The number of records in the checkpoint, with the stack itself, providers and old copies; `None` when the count was
     /// not requested, or the checkpoint cannot be read. Of an operation that runs, it has what was recorded until the last
