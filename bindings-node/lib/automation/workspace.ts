@@ -115,7 +115,7 @@ export class LocalWorkspace extends Base {
             const { stdout } = await run.runPulumiCmd(["stack", "output", "--json", ...flags, "--stack", stackName]);
             return JSON.parse(stdout) as { [name: string]: unknown };
         };
-        const [masked, plain] = [await printed(), await printed("--show-secrets")];
+        const [masked, plain] = await Promise.all([printed(), printed("--show-secrets")]);
         const outputs = Object.entries(plain).map(([name, value]) => {
             const secret = JSON.stringify(masked[name]) !== JSON.stringify(value);
             return [name, { value, secret }] as const;
