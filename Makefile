@@ -329,6 +329,16 @@ rust-reference:
 	RUSTDOCFLAGS="-D rustdoc::broken-intra-doc-links -D rustdoc::bare-urls -D rustdoc::invalid-html-tags" $(CARGO) doc --quiet --no-deps --lib --package stackwright --package stackwright-project --package stackwright-command
 	rm -rf build/reference/rust && mkdir -p build/reference
 	cp -r target/doc build/reference/rust && rm -f build/reference/rust/*.json build/reference/rust/.lock
+	# What other crates say of their traits has links to pages that are not here.
+	find build/reference/rust -name '*.html' -exec perl -pi -e 's{<a href="(?!https?:)(?:[^"]*::[^"]*|dispatcher#[^"]*)"[^>]*>(.*?)</a>}{$$1}g' {} +
+	# Pages of traits ask for the list of their implementations in other crates also where there is none.
+	grep -rhoP --include='*.html' 'src="[^"]*\Ktrait\.impl/[^"]+' build/reference/rust | sort -u | while read -r script; do \
+	    [ -e "build/reference/rust/$$script" ] || { mkdir -p "build/reference/rust/$${script%/*}" && touch "build/reference/rust/$$script"; }; done
+	# The page that those of the settings and of the help lead back to.
+	{ echo '<!doctype html><meta charset="utf-8"><title>The crates of Stackwright</title><h1>The crates of Stackwright</h1><ul>'; \
+	    for crate in stackwright:'the engine' stackwright_project:'projects in folders, their settings and programs' \
+	        stackwright_command:'the command that runs in the process'; do \
+	        echo "<li><a href=\"$${crate%%:*}/index.html\">$${crate%%:*}</a>: $${crate##*:}</li>"; done; echo '</ul>'; } > build/reference/rust/index.html
 
 node-reference: node_modules/.package-lock.json
 	rm -rf build/reference/node

@@ -6,6 +6,7 @@ import importlib.metadata
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -292,3 +293,27 @@ complete_words stackwright up --expect
     bash = ["bash", "--norc", "-s"]
     answers = subprocess.run(bash, input=script + questions, check=True, capture_output=True, text=True, timeout=DEADLINE).stdout
     assert answers.splitlines() == ["preview", "rename", "--expect-no-changes"]
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
+def test_fish_completes_subcommands_and_flags_with_the_script_of_the_command(shop: Shop) -> None:
+    script = shop.run("completion", "fish").stdout
+    questions = "".join(f"complete -C 'stackwright {words}'\n" for words in ("prev", "stack ren", "up --expect"))
+    fish = ["fish", "--no-config", "--private"]
+    answers = subprocess.run(fish, input=script + questions, check=True, capture_output=True, text=True, timeout=DEADLINE).stdout
+    assert [line.split("\t")[0] for line in answers.splitlines()] == ["preview", "rename", "--expect-no-changes"]
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
+def test_zsh_completes_subcommands_and_flags_with_the_script_of_the_command(shop: Shop) -> None:
+    script = shop.folder / "completion.zsh"
+    script.write_text(shop.run("completion", "zsh").stdout)
+    with Terminal(["zsh", "-f", "-i"], shop.folder, {**shop.environment, "PS1": "ready> "}) as terminal:
+        terminal.wait_for("ready>")
+        terminal.type(f"autoload -Uz compinit; compinit -u -D; source {script}; echo loaded $?\n")
+        terminal.wait_for("", lambda lines: "loaded 0" in lines)
+        for words, completed in [("prev", "preview"), ("stack ren", "stack rename"), ("up --expect", "up --expect-no-changes")]:
+            terminal.type(f"stackwright {words}\t")
+            terminal.wait_for(f"stackwright {completed}")
+            # Ends the line without running it.
+            terminal.type("\x03")

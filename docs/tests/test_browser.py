@@ -21,7 +21,7 @@ from blocks import ROOT
 SITE = ROOT / "build" / "site"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PARTS = ("reference/node/", "reference/rust/")
-"""Of these, other tools write the pages; their first ones are opened."""
+"""Of these, other tools write more than a thousand pages. The first one of each kind is opened; what all of them load and lead to is there."""
 
 if CHROMIUM is None:
     pytest.skip("Chromium is not installed: no page was opened", allow_module_level=True)
@@ -67,7 +67,14 @@ def browser() -> Iterator[Any]:
 
 def _pages() -> list[str]:
     found = [path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html")]
-    return sorted(name for name in found if not name.startswith(PARTS)) + ["reference/node/index.html", "reference/rust/stackwright/index.html"]
+    own = sorted(name for name in found if not name.startswith(PARTS))
+    first: dict[tuple[str, ...], str] = {}
+    for name in sorted((name for name in found if name.startswith(PARTS)), key=lambda name: (name.count("/"), name)):
+        part, _, file = name.removeprefix("reference/").partition("/")
+        # `classes/Engine.html` of Node, `stackwright/struct.Engine.html` and `src/stackwright/lib.rs.html` of Rust.
+        kind = file.split("/")[0] if part == "node" or file.startswith("src/") else file.rsplit("/", 1)[-1].split(".")[0]
+        first.setdefault((part, kind), name)
+    return own + sorted(first.values())
 
 
 WIDTHS = (1280, 400)

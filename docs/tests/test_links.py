@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -15,7 +17,7 @@ from blocks import ROOT, RUN, blocks_of, pages
 
 SITE = ROOT / "build" / "site"
 REFERENCES = {"reference/node", "reference/rust"}
-"""Parts of the site that other tools write: links into them are checked, and not those inside."""
+"""Parts of the site that other tools write: links into them are checked with those of the pages, and those inside apart."""
 
 
 class Page(HTMLParser):
@@ -202,6 +204,20 @@ def test_each_kind_of_error_has_a_page() -> None:
     for kind in kinds:
         assert f"[`{kind}`]({kind}.md)" in table
         assert f"The kind `{kind}` of" in (ROOT / "docs" / "errors" / f"{kind}.md").read_text(encoding="utf-8")
+
+
+def test_the_links_of_the_reference_of_rust_lead_to_pages() -> None:
+    folder = SITE / "reference" / "rust"
+    found: dict[Path, str] = {}
+    for page in folder.rglob("*.html"):
+        # Scripts have links of which they make the ends.
+        text = re.sub(r"(<script[^>]*>).*?</script>", r"\1", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for link in set(re.findall(r'(?:href|src)="([^"]+)"', text)):
+            parts = urlsplit(unescape(link))
+            if parts.path and not parts.scheme:
+                found.setdefault(Path(os.path.normpath(page.parent / unquote(parts.path))), f"{page.relative_to(folder)}: {link}")
+    assert len(found) > 500
+    assert [place for target, place in found.items() if not target.exists()] == []
 
 
 def test_the_links_of_the_reference_of_node_lead_to_pages() -> None:
