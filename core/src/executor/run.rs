@@ -69,7 +69,7 @@ impl Executor {
         let scope = self.scope.step(step.op, &step.urn);
         self.reporter.report_start(step);
         views::open(step, &self.recorder.views);
-        tracing::debug!(target: "stackwright::step", op = step.op.name(), urn = step.urn.as_str(), "a step begins");
+        tracing::debug!(target: "stackwright::step", op = step.op.name(), urn = &*self.scope.redacted(step.urn.as_str()), "a step begins");
         let operation = self.recorder.begin(step).await?;
         if self.control().is_terminated() {
             self.withdraw(step, operation).await?;
@@ -81,7 +81,7 @@ impl Executor {
         let mut applied = match scope.within(Box::pin(self.applier.apply(step))).await {
             Ok(applied) => applied,
             Err(failure) => {
-                tracing::debug!(target: "stackwright::step", op = step.op.name(), urn = step.urn.as_str(), error = failure.kind(), "a step has failed");
+                tracing::debug!(target: "stackwright::step", op = step.op.name(), urn = &*self.scope.redacted(step.urn.as_str()), error = failure.kind(), "a step has failed");
                 scope.failed(failure.kind());
                 return Box::pin(self.fail(step, operation, failure)).await;
             }

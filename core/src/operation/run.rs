@@ -78,7 +78,6 @@ impl OperationRun {
     /// Runs the operation to its end, and cancels it when it takes too long. The last event always ends the stream.
     pub(crate) async fn run(self) -> OperationResult {
         LogHub::redact_installed(self.events.redactor());
-        self.scope.redact_with(self.events.redactor());
         let clock = Arc::clone(&self.stack.engine.runtime.clock);
         let timeout = time_out(self.control.clone(), clock, self.options.time_limit());
         tokio::select! {

@@ -86,6 +86,7 @@ impl Unstarted {
             preview,
             stack.engine.exporter.as_ref(),
             run.options.caller(),
+            run.events.redactor(),
         );
         run.scope = scope.clone();
         tracing::info!(target: "stackwright::operation", stack = %stack.storage.name(), verb, preview, "an operation begins");

@@ -1,6 +1,6 @@
 //! A scope: the span of a piece of work, and what happens within it.
 
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 use futures::future::Either;
 use tracing::{
@@ -17,11 +17,17 @@ tokio::task_local! {
 }
 
 /// A piece of work as subscribers of `tracing` see it, and as it is exported. Without a subscriber that has an interest and without an
-/// export it is empty, and costs a comparison.
+/// export it is inactive, and costs a comparison.
 ///
-/// Spans have names and kinds as attributes: no value of a resource, and no message of an error, which could contain a secret.
+/// Spans have names and kinds as attributes: no value of a resource, and no message of an error, which could contain a secret. Secrets within
+/// names are replaced.
 #[derive(Clone, Default)]
-pub(crate) struct Scope(Option<Arc<Active>>);
+pub(crate) struct Scope {
+    active: Option<Arc<Active>>,
+    /// What replaces the secrets of the operation; `None` outside of operations. The scope of an operation has it also while it is inactive,
+    /// because its steps may be observed without it.
+    redactor: Option<Redactor>,
+}
 
 struct Active {
     span: Span,
@@ -34,19 +40,30 @@ impl Scope {
         CURRENT.try_with(Clone::clone).unwrap_or_default()
     }
 
-    fn of(span: Span, exported: Option<RunningSpan>) -> Self {
+    fn of(span: Span, exported: Option<RunningSpan>, redactor: Option<&Redactor>) -> Self {
         match span.is_disabled() && exported.is_none() {
             true => Self::default(),
-            false => Self(Some(Arc::new(Active { span, exported }))),
+            false => Self {
+                active: Some(Arc::new(Active { span, exported })),
+                redactor: redactor.cloned(),
+            },
+        }
+    }
+
+    /// Replaces the secrets of the operation in a name.
+    pub(crate) fn redacted<'name>(&self, name: &'name str) -> Cow<'name, str> {
+        match &self.redactor {
+            Some(redactor) => redactor.scrub(name),
+            None => Cow::Borrowed(name),
         }
     }
 
     fn id(&self) -> Option<tracing::Id> {
-        self.0.as_ref().and_then(|active| active.span.id())
+        self.active.as_ref().and_then(|active| active.span.id())
     }
 
     fn exported(&self) -> Option<&RunningSpan> {
-        self.0.as_ref()?.exported.as_ref()
+        self.active.as_ref()?.exported.as_ref()
     }
 
     /// Begins an operation, within the span that the caller is in: of a subscriber, and of the export.
@@ -56,6 +73,7 @@ impl Scope {
         is_preview: bool,
         exporter: Option<&Exporter>,
         caller: Option<TraceParent>,
+        redactor: &Redactor,
     ) -> Self {
         let span = tracing::info_span!(
             target: "stackwright::operation",
@@ -72,9 +90,14 @@ impl Scope {
                 ("verb", verb.into()),
                 ("preview", Attribute::Flag(is_preview)),
             ];
-            RunningSpan::root(exporter, caller, "operation", verb, attributes)
+            let root = RunningSpan::root(exporter, caller, "operation", verb, attributes)?;
+            root.redact_with(redactor);
+            Some(root)
         });
-        Self::of(span, exported)
+        Self {
+            redactor: Some(redactor.clone()),
+            ..Self::of(span, exported, None)
+        }
     }
 
     /// Begins a step of the operation of this scope.
@@ -84,7 +107,7 @@ impl Scope {
             parent: self.id(),
             "step",
             op = op.name(),
-            urn = urn.as_str(),
+            urn = &*self.redacted(urn.as_str()),
             error.type = Empty,
             otel.status_code = Empty,
         );
@@ -92,20 +115,20 @@ impl Scope {
             let attributes = vec![("op", op.name().into()), ("urn", urn.as_str().into())];
             operation.child("step", op.name(), false, attributes)
         });
-        Self::of(span, exported)
+        Self::of(span, exported, self.redactor.as_ref())
     }
 
     /// Begins a call of a provider: within the current scope, or this one outside of all.
     pub(crate) fn provider_call(&self, provider: &str, method: &'static str, urn: Option<&Urn>) -> Self {
         let current = Self::current();
-        let outer = if current.0.is_some() { &current } else { self };
+        let outer = if current.active.is_some() { &current } else { self };
         let span = tracing::debug_span!(
             target: "stackwright::provider",
             parent: outer.id(),
             "provider_call",
             provider,
             method,
-            urn = urn.map(Urn::as_str),
+            urn = urn.map(|urn| outer.redacted(urn.as_str())).as_deref(),
             otel.kind = "client",
             error.type = Empty,
             otel.status_code = Empty,
@@ -115,13 +138,13 @@ impl Scope {
             attributes.extend(urn.map(|urn| ("urn", urn.as_str().into())));
             outer.child("provider_call", method, true, attributes)
         });
-        Self::of(span, exported)
+        Self::of(span, exported, outer.redactor.as_ref())
     }
 
     /// Begins a call of the store, within the current scope, or the span that the caller is in.
     pub(crate) fn store_call(method: &'static str, key: &str) -> Self {
         let outer = Self::current();
-        let span = match &outer.0 {
+        let span = match &outer.active {
             Some(_) => tracing::debug_span!(
                 target: "stackwright::store",
                 parent: outer.id(),
@@ -146,12 +169,12 @@ impl Scope {
             let attributes = vec![("method", method.into()), ("key", key.into())];
             outer.child("store_call", method, true, attributes)
         });
-        Self::of(span, exported)
+        Self::of(span, exported, outer.redactor.as_ref())
     }
 
     /// Runs a future within this scope.
     pub(crate) fn within<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
-        match &self.0 {
+        match &self.active {
             None => Either::Left(future),
             // Boxed: futures of steps and calls are many, and only those that are observed are larger.
             Some(active) => Either::Right(Box::pin(
@@ -160,16 +183,9 @@ impl Scope {
         }
     }
 
-    /// Replaces the secrets of a redactor in all that is exported of the operation.
-    pub(crate) fn redact_with(&self, redactor: &Redactor) {
-        if let Some(exported) = self.exported() {
-            exported.redact_with(redactor);
-        }
-    }
-
     /// Records that the work has failed, with the kind of the failure.
     pub(crate) fn failed(&self, kind: impl fmt::Display) {
-        let Some(active) = &self.0 else { return };
+        let Some(active) = &self.active else { return };
         active.span.record("error.type", display(&kind));
         active.span.record("otel.status_code", "ERROR");
         if let Some(exported) = &active.exported {
@@ -179,7 +195,7 @@ impl Scope {
 
     /// Records how an operation has ended. Its spans are sent.
     pub(crate) fn ended(&self, outcome: &'static str, is_success: bool) {
-        let Some(active) = &self.0 else { return };
+        let Some(active) = &self.active else { return };
         active.span.record("outcome", outcome);
         if !is_success {
             active.span.record("otel.status_code", "ERROR");

@@ -45,6 +45,9 @@ impl Visit for Recorded {
 #[derive(Clone, Default)]
 struct Recorder {
     spans: Arc<Mutex<BTreeMap<u64, Recorded>>>,
+    events: Arc<Mutex<Vec<Recorded>>>,
+    /// The targets that it has no interest in.
+    left_out: &'static [&'static str],
     entered: Arc<Mutex<Vec<u64>>>,
     last: Arc<AtomicU64>,
 }
@@ -62,7 +65,7 @@ impl Recorder {
 
 impl Subscriber for Recorder {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_span() && metadata.target().starts_with("stackwright")
+        metadata.target().starts_with("stackwright") && !self.left_out.contains(&metadata.target())
     }
 
     fn new_span(&self, attributes: &Attributes<'_>) -> Id {
@@ -86,7 +89,11 @@ impl Subscriber for Recorder {
 
     fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
 
-    fn event(&self, _event: &Event<'_>) {}
+    fn event(&self, event: &Event<'_>) {
+        let mut recorded = Recorded::default();
+        event.record(&mut recorded);
+        self.events.lock().unwrap().push(recorded);
+    }
 
     fn enter(&self, span: &Id) {
         self.entered.lock().unwrap().push(span.into_u64());
@@ -97,9 +104,13 @@ impl Subscriber for Recorder {
     }
 }
 
-/// Runs an update of which one resource is created and one is refused, within a span of the caller.
-async fn recorded_update() -> Recorder {
-    let recorder = Recorder::default();
+/// Runs an update of which one resource is created and one is refused, within a span of the caller. A secret is the value of a property,
+/// and a part of the names of two other resources.
+async fn recorded_update(left_out: &'static [&'static str]) -> Recorder {
+    let recorder = Recorder {
+        left_out,
+        ..Recorder::default()
+    };
     let _subscribed = tracing::subscriber::set_default(recorder.clone());
     // With a single subscriber `tracing` asks that of the thread which reaches a span first: other tests have none in theirs.
     let _second = tracing::Dispatch::new(recorder.clone());
@@ -111,7 +122,7 @@ async fn recorded_update() -> Recorder {
         .build()
         .unwrap();
     let program = from_fn(|context| async move {
-        for name in ["a", "refused"] {
+        for name in ["a", "named after correct horse battery", "refused"] {
             let registration = Registration {
                 resource_type: "test:index:Thing".into(),
                 name: name.to_owned(),
@@ -138,7 +149,7 @@ async fn recorded_update() -> Recorder {
 
 #[tokio::test]
 async fn an_operation_its_steps_and_their_calls_have_spans_within_that_of_the_caller() {
-    let recorder = recorded_update().await;
+    let recorder = recorded_update(&[]).await;
     let operations = recorder.of("operation");
     let expected = [
         ("outcome", "failed"),
@@ -198,5 +209,32 @@ async fn an_operation_its_steps_and_their_calls_have_spans_within_that_of_the_ca
             .all(|call| recorder.parent(call).unwrap().name == "operation")
     );
     assert!(recorder.entered.lock().unwrap().is_empty());
-    assert!(!format!("{:?}", recorder.spans).contains(SECRET));
+}
+
+#[tokio::test]
+async fn no_span_and_no_event_has_a_secret_also_where_only_steps_are_observed() {
+    for left_out in [&[][..], &["stackwright::operation"]] {
+        let recorder = recorded_update(left_out).await;
+        let recorded = format!("{:?} {:?}", recorder.spans, recorder.events);
+        assert!(!recorded.contains(SECRET), "{recorded}");
+        let named = |fields: &BTreeMap<String, String>| {
+            fields
+                .get("urn")
+                .is_some_and(|urn| urn.ends_with("named after [secret]"))
+        };
+        for span in ["step", "provider_call"] {
+            assert!(
+                recorder.of(span).iter().any(|span| named(&span.fields)),
+                "{span}: {recorded}"
+            );
+        }
+        assert!(
+            recorder
+                .events
+                .lock()
+                .unwrap()
+                .iter()
+                .any(|event| named(&event.fields))
+        );
+    }
 }
