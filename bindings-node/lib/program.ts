@@ -2,7 +2,7 @@
 import type { Bridge } from "./bridge";
 import { describeProgramError, type Program, ProgramContext } from "./context";
 import { InvalidInputError } from "./errors";
-import { refuseGenerator } from "./generators";
+import { refuseGenerator, refuseOutputs } from "./generators";
 import type { Native } from "./native";
 import { described } from "./options";
 import { Run, runProgram } from "./run";
@@ -54,7 +54,9 @@ async function runOwnProgram(run: Run, program: Program): Promise<void> {
         const context = new ProgramContext(run);
         let returned = false;
         try {
-            refuseGenerator(await program(context));
+            const result: unknown = await program(context);
+            refuseGenerator(result);
+            refuseOutputs(result);
             returned = true;
         } finally {
             await context.settle(returned);

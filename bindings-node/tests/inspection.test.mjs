@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { inspect } from "node:util";
 
+import * as automation from "../dist/automation/index.js";
 import * as testing from "../dist/testing/index.js";
 import * as stackwright from "../index.mjs";
 import { ErrorHook, Hook, Policy, secret } from "../index.mjs";
@@ -33,6 +34,23 @@ test("every public class has a text of its own, or public members", () => {
     assert.ok(classes.length > 30);
     const without = classes.filter(([, { prototype }]) => !(prototype instanceof Error) && !Object.hasOwn(prototype, CUSTOM));
     assert.deepEqual(without.map(([name]) => name).sort(), DATA);
+});
+
+test("every class of the automation module that is this package's own has a text without the environment", async (t) => {
+    const upstream = new Set(Object.values(await import("@pulumi/pulumi/automation/index.js")));
+    const own = Object.entries(automation).filter(
+        ([, exported]) => typeof exported === "function" && !upstream.has(exported) && exported.prototype !== undefined,
+    );
+    assert.deepEqual(own.map(([name]) => name).sort(), ["Command", "LocalWorkspace", "PulumiCommand", "RemoteWorkspace", "Stack"]);
+    const workDir = folder(t);
+    writeFileSync(`${workDir}/Pulumi.yaml`, "name: shop\nruntime: nodejs\n");
+    const envVars = { PULUMI_BACKEND_URL: `file://${workDir}`, PULUMI_CONFIG_PASSPHRASE: SECRET };
+    const stack = await automation.LocalWorkspace.createStack({ stackName: "dev", workDir }, { envVars });
+    assert.equal(inspect(stack), "<Stack dev>");
+    assert.equal(inspect(stack.workspace), `<LocalWorkspace ${workDir}>`);
+    assert.match(inspect(stack.workspace.pulumiCommand), /^<Command 3\.\d+\.\d+>$/);
+    // Its methods are static, and refuse.
+    assert.equal(inspect(new automation.RemoteWorkspace()), "RemoteWorkspace {}");
 });
 
 test("what a host holds is shown by its names", async (t) => {

@@ -46,6 +46,16 @@ test("a generator is refused as a program, and deletes nothing", async () => {
     assert.equal(provider.things.size, 2);
 });
 
+test("outputs that a program returns are refused, because they would be lost", async () => {
+    const { stack } = await twoThings();
+    await stack.up({ program: (context) => (two(context), context.export("a", 1)) });
+    for (const program of [async () => ({ a: 1 }), (context) => (two(context), { a: 1 })]) {
+        const failure = await failureOf(stack.up({ program }));
+        assert.ok(failure instanceof ProgramError && /the program returned an object, which would be ignored/.test(failure.message), failure.message);
+    }
+    assert.equal((await stack.outputs()).a.value, 1);
+});
+
 test("a program that reports an error has failed, and nothing is deleted", async () => {
     const { provider, stack } = await twoThings();
     for (const program of [

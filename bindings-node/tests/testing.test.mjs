@@ -123,6 +123,13 @@ test("faults fail what they name, and one that did not happen is an error", asyn
         name: "AssertionError",
         message: /faults did not happen/,
     });
+    const failing = () => {
+        throw new Error("a mistake of the program");
+    };
+    await assert.rejects(stack.up(failing, { faults: [fail("create", "*", { name: "web" })] }), {
+        name: "AssertionError",
+        message: /faults did not happen[^]*the operation has failed: [^]*a mistake of the program[^]*the calls were:/,
+    });
     assert.throws(() => fail("crate"), /call takes one of/);
 });
 

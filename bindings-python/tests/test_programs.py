@@ -17,6 +17,8 @@ import pulumi
 import pytest
 import stackwright as sw
 
+from stackwright._runner import _report
+
 from conftest import MakeEngine, Memory, Vault
 
 THING = "mem:index:Thing"
@@ -116,6 +118,42 @@ def test_a_coroutine_is_refused_once_something_has_been_registered_without_it(
                 await stack.up()
 
     asyncio.run(run())
+
+
+async def returns_outputs(ctx: sw.Context) -> Any:
+    return {"a": 1}
+
+
+@pytest.mark.parametrize("program", [lambda ctx: {"a": 1}, returns_outputs])
+def test_outputs_that_a_program_with_a_context_returns_are_refused_because_they_would_be_lost(make_engine: MakeEngine, program: Any) -> None:
+    async def run() -> None:
+        async with make_engine() as engine:
+            stack = await engine.stack("shop/dev", lambda ctx: ctx.export("a", 1))
+            await stack.up()
+            with pytest.raises(sw.ProgramError, match="the program returned a dictionary, which would be ignored"):
+                await stack.up(program=program)
+            assert (await stack.outputs())["a"].value == 1
+
+    asyncio.run(run())
+
+
+class EndingRun:
+    """A run that ends while its program fails."""
+
+    ended = False
+    failure = ""
+
+    def log(self, severity: str, text: str) -> None:
+        raise sw.CancelledError("the operation has ended: nothing is taken any more")
+
+    def fail(self, message: str, reported: bool = False) -> None:
+        self.failure = message
+
+
+def test_a_program_that_fails_while_its_operation_ends_raises_nothing_in_its_thread() -> None:
+    run, failures = EndingRun(), list[BaseException]()
+    _report(run, ValueError("no"), failures)  # type: ignore[arg-type]
+    assert "ValueError: no" in run.failure and [str(failure) for failure in failures] == ["no"]
 
 
 def sdk_program() -> None:

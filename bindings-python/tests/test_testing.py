@@ -238,6 +238,13 @@ def test_faults_fail_what_they_name_and_the_next_run_repairs_it() -> None:
     stack.up().assert_creates("dns", only=True)
     with pytest.raises(AssertionError, match="(?s)faults did not happen: create of .*the calls were:"):
         stack.up(faults=[fail("create", name="wep")])
+
+    def failing(ctx: sw.Context) -> None:
+        raise ValueError("a mistake of the program")
+
+    with pytest.raises(AssertionError, match="(?s)faults did not happen: .*the operation has failed: .*a mistake of the program.*the calls were:") as failed:
+        stack.up(failing, faults=[fail("create", name="web")])
+    assert isinstance(failed.value.__cause__, sw.ProgramError)
     with pytest.raises(sw.InvalidInputError, match="call takes one of"):
         fail("crate")
 

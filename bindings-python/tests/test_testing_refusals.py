@@ -394,7 +394,7 @@ def test_files_that_cannot_be_read_are_named_with_their_option(tmp_path: Path) -
         simulate(shop, schemas=[tmp_path / "broken.json"])
     with pytest.raises(sw.InvalidInputError, match=rf"record: {folder} cannot be read: Is a directory"):
         simulate(shop, record=folder)
-    with pytest.raises(sw.InvalidInputError, match="the recording cannot be read: it is no JSON object"):
+    with pytest.raises(sw.InvalidInputError, match=f"^{text}: the recording cannot be read: it is no JSON object"):
         simulate(shop, record=text)
     with simulate(shop) as stack, pytest.raises(sw.InvalidInputError, match=rf"file: {folder} cannot be read"):
         stack.result.assert_matches_snapshot(folder)

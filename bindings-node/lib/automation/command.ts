@@ -9,6 +9,7 @@ import type { Plugins } from "../documents";
 import { Engine, pluginSettings } from "../engine";
 import { guarded, InvalidInputError } from "../errors";
 import { keyServiceHost } from "../host";
+import { inspectAs } from "../inspection";
 import { jsonOfMembers } from "../json";
 import { EnvironmentKeys } from "../key_services";
 import { native, type Native } from "../native";
@@ -71,6 +72,10 @@ export class Command extends Base {
         this.#bridge = bridge;
         const settings = jsonOfMembers(pluginSettings(options.plugins), "options.plugins.");
         this.#native = guarded(() => new native.Command(bridge.native, settings));
+    }
+
+    static {
+        inspectAs(this, (command) => `${command.version}`);
     }
 
     /** Returns a command: there is no executable to find. */

@@ -1,6 +1,7 @@
 /** Stacks whose inline programs run without the language server that the SDK starts for them. */
 import * as upstream from "@pulumi/pulumi/automation";
 
+import { inspectAs } from "../inspection";
 import { Command } from "./command";
 import { listening, withProgram } from "./inline";
 
@@ -13,6 +14,10 @@ const { setupEventLog } = upstream.Stack.prototype as unknown as { setupEventLog
 
 /** `Stack` of `@pulumi/pulumi/automation`, whose inline program a command of this engine runs directly. */
 export class Stack extends Base {
+    static {
+        inspectAs(this, (stack) => stack.name);
+    }
+
     /** Creates a stack, which must not exist. */
     static override async create(name: string, workspace: upstream.Workspace): Promise<Stack> {
         return adopted(await super.create(name, workspace));

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import * as upstream from "@pulumi/pulumi/automation";
 
 import { guarded } from "../errors";
+import { inspectAs } from "../inspection";
 import { native } from "../native";
 import { Command, defaultCommand } from "./command";
 import { adopted as adoptedStack, type Stack } from "./stack";
@@ -21,6 +22,11 @@ const RENAMED = [
 
 /** `LocalWorkspace` of `@pulumi/pulumi/automation`, with a command of this engine where none is given. */
 export class LocalWorkspace extends Base {
+    static {
+        // Its members have the variables of the environment, and the passphrase among them.
+        inspectAs(this, (workspace) => workspace.workDir);
+    }
+
     /** Creates a workspace. */
     static override async create(opts: upstream.LocalWorkspaceOptions): Promise<LocalWorkspace> {
         return adopted(await super.create(withCommand(opts, opts.workDir)));

@@ -202,7 +202,7 @@ export class SimulatedStack {
     ): Promise<SimulatedResult> {
         const { faults = [], check = true, config, ...others } = options;
         const { simulation } = this.#parts;
-        refuseNoProgram(program);
+        refuseNoProgram(program, "up(undefined, { config })");
         requireConfig(config);
         const document = Fault.document(faults);
         guarded(() => simulation.setFaults(document));
@@ -224,7 +224,7 @@ export class SimulatedStack {
         this.#saveRecording(result);
         const unused = faults.length === 0 ? [] : simulation.unusedFaults();
         if (unused.length > 0) {
-            throw new assert.AssertionError({ message: this.#unused(unused), operator: "faults" });
+            throw new assert.AssertionError({ message: this.#unused(unused, result.error), operator: "faults" });
         }
         simulation.setFaults("[]");
         if (check && result.error !== undefined) {
@@ -264,9 +264,10 @@ export class SimulatedStack {
         }
     }
 
-    #unused(unused: readonly string[]): string {
+    #unused(unused: readonly string[], failure: Error | undefined): string {
         const calls = new Set(this.calls.map(({ call, type, name }) => `${call} of "${type}" named "${name}"`));
-        return `faults did not happen: ${unused.join("; ")}\nthe calls were:\n  ${[...calls].sort().join("\n  ") || "none"}`;
+        const failed = failure === undefined ? "" : `\nthe operation has failed: ${failure.message}`;
+        return `faults did not happen: ${unused.join("; ")}${failed}\nthe calls were:\n  ${[...calls].sort().join("\n  ") || "none"}`;
     }
 
     #saveRecording({ result }: SimulatedResult): void {
@@ -390,9 +391,9 @@ export class SimulatedStack {
 }
 
 /** Refuses what is no program; what is left out is accepted. */
-function refuseNoProgram(program: unknown): void {
+function refuseNoProgram(program: unknown, call: string): void {
     if (typeof program === "object" && program !== null && Object.getPrototypeOf(program) === Object.prototype) {
-        throw new InvalidInputError("program takes a function, not an object; options are the last argument: up(undefined, { config })");
+        throw new InvalidInputError(`program takes a function, not an object; options are the last argument: ${call}`);
     }
     if (program !== undefined && program !== null) {
         requireProgram("program", program);
@@ -443,7 +444,7 @@ export async function simulate(program?: AnyProgram, options: SimulationOptions 
         config,
         ...first
     } = options;
-    refuseNoProgram(program);
+    refuseNoProgram(program, "simulate(undefined, { project })");
     requireConfig(config);
     Fault.document(first.faults ?? []);
     if (record !== undefined) {
@@ -471,6 +472,7 @@ export async function simulate(program?: AnyProgram, options: SimulationOptions 
         answered_outputs: answers.computed,
         real: texts("real", real, "a list of packages"),
         records: record !== undefined && played === undefined,
+        ...(played === undefined ? {} : { played: record }),
     };
     const values = { outputs: answers.data, existing, stacks };
     const simulation = guarded(() => new native.Simulation(JSON.stringify(document), values, played));

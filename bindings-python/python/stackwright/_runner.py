@@ -7,18 +7,19 @@ import inspect
 import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import Any, Final, Union
 
 from ._bridge import completions_of
 from ._callback import is_async
 from ._checks import parameters_of, refusal, require_function, require_given, takes
-from ._generators import is_generator, never_runs, refuse_generator
+from ._generators import is_generator, never_runs, refuse_returned
 from ._raised import Raised, described
 from ._record import record
 from ._sdk_import import sdk
 from ._secrecy import enter
 from ._stackwright import Completions, Run
-from .errors import InvalidInputError, StackwrightError
+from .errors import CancelledError, InvalidInputError, StackwrightError
 from .program import Context
 from .values import Awaited
 
@@ -146,7 +147,7 @@ async def _run_async(
 ) -> None:
     enter(run)
     try:
-        await program()
+        refuse_returned(await program())
         await context._complete()
     except asyncio.CancelledError:
         if not run.ended:
@@ -178,7 +179,7 @@ def _run_blocking(
     context = Context(run, own, None, raised, async_queue=completions)
     try:
         returned = program(context)
-        refuse_generator(returned)
+        refuse_returned(returned)
         if inspect.iscoroutine(returned) and context._move(completions, loop):
             # An async program behind a callable that does not look like one. It has not begun to run.
             work = _run_async(lambda: returned, run, context, failures)
@@ -209,7 +210,9 @@ def _report(run: Run, error: BaseException, failures: list[BaseException]) -> No
         return
     failures.append(error)
     text, summary = described(error, _user_traceback(error))
-    run.log("error", "Program failed with an unhandled exception:\n" + text)
+    with suppress(CancelledError):
+        # The operation may have ended meanwhile, which takes no messages any more.
+        run.log("error", "Program failed with an unhandled exception:\n" + text)
     run.fail(summary, True)
 
 

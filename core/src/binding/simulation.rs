@@ -12,7 +12,10 @@ use crate::{
     property::PropertyMap,
     provider::ProviderStatus,
     resource::ResourceState,
-    simulation::{ExistingThing, Fault, FaultEffect, RecordMode, Simulation, SimulationSettings, pattern},
+    simulation::{
+        ExistingThing, Fault, FaultEffect, RecordMode, Simulation, SimulationSettings, UNREADABLE_RECORDING,
+        pattern,
+    },
     urn::Urn,
 };
 
@@ -28,6 +31,8 @@ struct SimulationDocument {
     real: Vec<String>,
     /// Whether real providers are recorded.
     records: bool,
+    /// The file of the recording that is played, for errors.
+    played: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -102,7 +107,8 @@ pub fn simulation(
     recording: Option<Vec<u8>>,
 ) -> Result<Simulation> {
     let document: SimulationDocument = read(document, "the settings of a simulation")?;
-    Simulation::new(SimulationSettings {
+    let played = document.played;
+    let simulation = Simulation::new(SimulationSettings {
         schemas: document.schemas,
         outputs,
         replace_on: document.replace_on,
@@ -118,6 +124,13 @@ pub fn simulation(
             None if document.records => RecordMode::Record,
             None => RecordMode::Off,
         },
+    });
+    simulation.map_err(|error| match played {
+        Some(file) if error.message().starts_with(UNREADABLE_RECORDING) => {
+            let named = Error::invalid(format!("{file}: {}", error.message()));
+            error.hints().iter().cloned().fold(named, Error::with_hint)
+        }
+        _ => error,
     })
 }
 

@@ -78,6 +78,8 @@ pub use settings::{ExistingThing, RecordMode, SimulationSettings};
 pub use unmatched::UnmatchedPattern;
 pub use world::Thing;
 
+pub(crate) use recording::UNREADABLE_RECORDING;
+
 use fault::Faults;
 use life::Life;
 use recording::{Player, Recorder, Recording};

@@ -181,7 +181,7 @@ class SimulatedStack:
         self._last = result
         self._save_recording(result)
         if faults and (unused := self._simulation.unused_faults()):
-            raise AssertionError(self._unused(unused))
+            raise AssertionError(self._unused(unused, result.error)) from result.error
         self._simulation.set_faults(b"[]")
         if check and result.error is not None:
             error = result.error
@@ -214,10 +214,11 @@ class SimulatedStack:
             self._native_engine = _Engine(self._simulation, self._answers, **self._engine_settings)
         return await self._native_engine.stack(self.name, self.program, create=True, **self.settings)
 
-    def _unused(self, unused: Sequence[str]) -> str:
+    def _unused(self, unused: Sequence[str], failure: Exception | None) -> str:
         calls = sorted({f"{call.call} of {call.type!r} named {call.name!r}" for call in self.calls})
         listed = "\n  ".join(calls) or "none"
-        return f"faults did not happen: {'; '.join(unused)}\nthe calls were:\n  {listed}"
+        failed = "" if failure is None else f"\nthe operation has failed: {failure}"
+        return f"faults did not happen: {'; '.join(unused)}{failed}\nthe calls were:\n  {listed}"
 
     def _refuse_unmatched(self, options: Iterable[str]) -> None:
         """Refuses patterns of the settings that have matched nothing: they may be misspelt. After an operation with options that limit it,
@@ -427,6 +428,7 @@ def simulate(
         "answered_outputs": computed,
         "real": texts("real", real, "a list of packages"),
         "records": file is not None and played is None,
+        "played": None if played is None else str(file),
     }
     things = [
         (type, id, by_names(f"existing of {type!r} with the id {id!r}", properties, "a dictionary of properties"))
