@@ -349,18 +349,17 @@ node-reference: node_modules/.package-lock.json
 # Chromium opens the pages of the documentation and the pictures. Where it cannot be installed, a line of the tests states that.
 .PHONY: chromium
 chromium:
+	sudo=; [ "$$(id -u)" = 0 ] || sudo='sudo -n'; \
 	command -v chromium chromium-browser google-chrome > /dev/null || \
-	    { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } > /dev/null 2>&1 || \
+	    { $$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends chromium; } > /dev/null 2>&1 || \
 	    echo "Chromium could not be installed"
 
 docs: $(DOCS)/.complete rust-reference node-reference
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
 
-build/site/index.html:
-	$(MAKE) docs
-
+# The site is built anew, as it is made of more than its pages: docstrings, the header, and the types of Node.
 # Blocks run with what is built and installed as users get it: the wheel, the npm package, and the C library below build/c.
-test-docs: $(DOCS)/.complete chromium build/site/index.html install-python npm-package c-library
+test-docs: $(DOCS)/.complete chromium docs install-python npm-package c-library
 	bindings-c/packaging/install build/c $(BUILT) $(VERSION)
 	$(DOCS)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps build/wheels/*.whl
 	$(DOCS)/bin/python -m pytest -p no:cacheprovider -rs docs/tests

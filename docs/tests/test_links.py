@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -168,15 +169,23 @@ def test_pages_that_a_reader_follows_step_by_step_show_all_of_their_code() -> No
     assert hidden == []
 
 
-def test_the_reference_of_python_has_every_public_name(site: dict[Path, Page]) -> None:
-    package = ROOT / "bindings-python" / "python" / "stackwright"
-    listed = re.search(r"^__all__ = \[(.*?)^\]", (package / "__init__.py").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    assert listed is not None
-    names = set(re.findall(r'"(\w+)"', listed[1]))
-    pages = [site[path] for path in (SITE / "reference").glob("python*.html")]
-    described = {identifier.rsplit(".", 1)[-1] for page in pages for identifier in page.ids if identifier.startswith("stackwright.")}
-    assert len(names) > 100
-    assert names - described == set()
+@pytest.mark.parametrize(
+    ("module", "number"),
+    [("stackwright", 100), ("stackwright.testing", 20), ("stackwright.fleet", 14), ("stackwright.sync", 14), ("stackwright.logging", 1)],
+)
+def test_the_reference_of_python_has_every_public_name(site: dict[Path, Page], module: str, number: int) -> None:
+    imported = importlib.import_module(module)
+    assert len(imported.__all__) > number
+    described = {identifier for path in (SITE / "reference").glob("python*.html") for identifier in site[path].ids}
+    missing = []
+    for name in imported.__all__:
+        # A class or a function is described as that of the module that defines it: `sync.Engine` is not `Engine`. Types do not know theirs,
+        # and classes of the native module are described where Python's modules list them.
+        defined = getattr(getattr(imported, name), "__module__", "")
+        inside = f"{defined if defined.startswith('stackwright') and defined != 'stackwright._stackwright' else module}."
+        if not any(identifier.startswith(inside) and identifier.endswith(f".{name}") for identifier in described):
+            missing.append(name)
+    assert missing == []
 
 
 def test_the_site_shows_the_blocks_that_are_run(site: dict[Path, Page]) -> None:
