@@ -18,7 +18,10 @@ from pathlib import Path
 
 from blocks import ROOT, RUN, Block, output_matches
 
-DEADLINE = 120
+COMPILES = os.environ.get("STACKWRIGHT_DOCS_CARGO") == "run"
+"""Whether blocks with `cargo run` compile the engine and run."""
+
+DEADLINE = 1_200 if COMPILES else 120
 """How long one block may run, in seconds."""
 
 STUBS = Path(__file__).resolve().with_name("stubs")
@@ -162,6 +165,9 @@ class Player:
             # Compiled and run by rustdoc: testkit/src/documents.rs.
             return
         output = getattr(self, f"_{block.language}")(block)
+        if block.language == "sh" and not COMPILES and re.search(r"(?m)^cargo run\b", block.text):
+            # The program does not run, and has no output to compare.
+            return
         if block.output is not None and not output_matches(block.output, output):
             raise BlockError(f"{block.place}: the output is another one:\n{output}")
 

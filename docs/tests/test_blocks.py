@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import play
 from blocks import ROOT, Block, PageError, blocks_of, output_matches, pages
-from play import BlockError, Player
+from play import DEADLINE, BlockError, Player
 
 WORKERS = 4
 """How many pages are played at once."""
@@ -36,7 +37,7 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield {name: pool.submit(_play, name, tmp_path_factory.mktemp("page")) for name in chosen}
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(5 * DEADLINE)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_blocks_of_the_page_run(name: str, played: dict[str, Future[int]]) -> None:
     played[name].result()
@@ -56,6 +57,16 @@ def test_another_output_fails_its_page(tmp_path: Path) -> None:
     [block] = _page("```sh\necho one\n```\n<!-- docs: output -->\n```text\ntwo\n```\n")
     with pytest.raises(BlockError, match="another one:\none"):
         Player(tmp_path).play(block)
+
+
+def test_the_output_of_cargo_is_compared_where_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [block] = _page("```sh\ncargo run --quiet\n```\n<!-- docs: output -->\n```text\ntwo\n```\n")
+    player = Player(tmp_path)
+    (player.programs / "cargo").write_text("#!/bin/sh\necho one\n")
+    player.play(block)
+    monkeypatch.setattr(play, "COMPILES", True)
+    with pytest.raises(BlockError, match="another one:\none"):
+        player.play(block)
 
 
 def test_folder_and_variables_of_a_shell_are_kept(tmp_path: Path) -> None:
