@@ -4,6 +4,7 @@ import { print, seconds } from "./things.mjs";
 
 const RUNS = 100;
 const RESOURCES = 50;
+const MAX_SECONDS = 5;
 
 const program = (context) => {
     for (let number = 0; number < RESOURCES; number++) {
@@ -21,3 +22,6 @@ const took = await seconds(async () => {
     }
 });
 print(`testing.node.${RUNS}`, took, "s");
+if (took > MAX_SECONDS) {
+    throw new Error(`${RUNS} runs took ${took.toFixed(2)} s`);
+}

@@ -10,6 +10,7 @@ from things import selection
 
 RUNS = 100
 RESOURCES = 50
+MAX_SECONDS = 5
 
 
 def program(ctx: sw.Context) -> None:
@@ -23,7 +24,9 @@ def main() -> None:
     for _ in range(RUNS):
         with simulate(program) as stack:
             assert len(stack.world) == RESOURCES
-    asked.print(f"testing.python.{RUNS}", time.perf_counter() - began, "s")
+    seconds = time.perf_counter() - began
+    asked.print(f"testing.python.{RUNS}", seconds, "s")
+    assert seconds <= MAX_SECONDS, f"{RUNS} runs took {seconds:.2f} s"
 
 
 if __name__ == "__main__":

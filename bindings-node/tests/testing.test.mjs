@@ -188,12 +188,14 @@ test("a hundred runs of fifty resources take seconds", async () => {
             context.resource(MACHINE, `machine-${number}`, { size: number });
         }
     };
-    const begin = performance.now();
+    const begin = process.cpuUsage();
     for (let run = 0; run < 100; run++) {
         const stack = await simulate(program);
         assert.equal(stack.world.size, 50);
         await stack.close();
     }
-    // Of an unoptimized build on a busy machine; the figure testing.node.100 of the benchmarks has the limit of 5 s.
-    assert.ok(performance.now() - begin < 60_000);
+    const { user, system } = process.cpuUsage(begin);
+    // Of an unoptimized build, in microseconds; the benchmark `testing.node.100`, of a release, fails beyond 5 s. Time of the processors: the
+    // machine may be busy with other things.
+    assert.ok(user + system < 15_000_000, `${user + system}`);
 });

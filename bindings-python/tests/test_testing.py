@@ -425,14 +425,15 @@ def test_a_hundred_runs_of_fifty_resources_take_seconds() -> None:
         for number in range(50):
             ctx.resource(MACHINE, f"machine-{number}", {"size": number})
 
-    begin = time.monotonic()
+    begin = time.process_time()
     for _ in range(100):
         with simulate(program) as stack:
             assert len(stack.world) == 50
-    seconds = time.monotonic() - begin
-    print(f"100 runs took {seconds:.2f} s")
-    # Of an unoptimized build on a busy machine; the figure testing.100 of the benchmarks has the limit of 5 s.
-    assert seconds < 60
+    seconds = time.process_time() - begin
+    print(f"100 runs took {seconds:.2f} s of the processors")
+    # Of an unoptimized build; the benchmark `testing.python.100`, of a release, fails beyond 5 s. Time of the processors: the machine may be
+    # busy with other things.
+    assert seconds < 15
 
 
 def test_calls_are_listed_and_forgotten() -> None:

@@ -143,7 +143,7 @@ def _sdk_program(function: Callable[[], Any], failures: list[BaseException]) -> 
 
 
 async def _run_async(
-    program: Callable[[], Awaitable[None]], run: Run, context: Context, failures: list[BaseException]
+    program: Callable[[], Awaitable[object]], run: Run, context: Context, failures: list[BaseException]
 ) -> None:
     enter(run)
     try:

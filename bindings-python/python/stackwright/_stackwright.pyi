@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, final
 
+from ._callback import Described
 from .provider import ComponentOptions, View, ViewStep
 
 __all__ = [
@@ -149,7 +150,7 @@ class Engine:
         config: dict[str, Any],
         deployment: bytes | None,
         journal: tuple[Callable[[str], Any], bool, Completions] | None,
-        secrets: tuple[str | None, str | None, Any, Any] | None,
+        secrets: tuple[str | None, str | None, Described, Described] | None,
         completions: Completions,
         callback: _Callback,
     ) -> None: ...
@@ -187,7 +188,7 @@ class Command:
         write: Callable[[Literal["stdout", "stderr", "event"], str], None],
         program: _Program | None = None,
         events: bool = False,
-        key_service: tuple[Any, Any] | None = None,
+        key_service: tuple[Described, Described] | None = None,
         runtime: tuple[str, str] | None = None,
     ) -> int: ...
     def abandon(self) -> None: ...
@@ -222,7 +223,7 @@ class Stack:
         self,
         edit: bytes,
         subject: str,
-        encryption: tuple[Any, Any] | None,
+        encryption: tuple[Described, Described] | None,
         completions: Completions,
         callback: _Callback,
     ) -> None: ...

@@ -206,3 +206,27 @@ impl Scope {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No subscriber of `tracing` is installed in unit tests.
+    #[tokio::test]
+    async fn without_a_subscriber_and_an_export_no_scope_is_active() {
+        let operation = Scope::operation("shop/dev", "update", false, None, None, &Redactor::new());
+        let step = operation.step(StepOp::Create, &"urn:pulumi:dev::shop::a:b:C::d".parse().unwrap());
+        let call = step.provider_call("a", "create", None);
+        let store = Scope::store_call("put", "key");
+        assert!(
+            [&operation, &step, &call, &store]
+                .iter()
+                .all(|scope| scope.active.is_none())
+        );
+        assert!(
+            operation
+                .within(async { Scope::current().active.is_none() })
+                .await
+        );
+    }
+}

@@ -9,6 +9,8 @@ use std::{
     },
 };
 
+use opentelemetry::trace::{SpanKind, Status, TracerProvider as _};
+use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 use stackwright::{
     Engine, StackSettings, monitor::Registration, operation::OperationOptions, program::from_fn,
     property::PropertyValue, runtime::Runtime, secrets::Base64Provider, store::MemoryStore,
@@ -19,6 +21,7 @@ use tracing::{
     field::{Field, Visit},
     span::{Attributes, Id, Record},
 };
+use tracing_subscriber::{Registry, layer::SubscriberExt as _};
 
 use crate::fixture::Scripted;
 
@@ -104,8 +107,7 @@ impl Subscriber for Recorder {
     }
 }
 
-/// Runs an update of which one resource is created and one is refused, within a span of the caller. A secret is the value of a property,
-/// and a part of the names of two other resources.
+/// Runs an update within what records it; see [`update`].
 async fn recorded_update(left_out: &'static [&'static str]) -> Recorder {
     let recorder = Recorder {
         left_out,
@@ -114,6 +116,13 @@ async fn recorded_update(left_out: &'static [&'static str]) -> Recorder {
     let _subscribed = tracing::subscriber::set_default(recorder.clone());
     // With a single subscriber `tracing` asks that of the thread which reaches a span first: other tests have none in theirs.
     let _second = tracing::Dispatch::new(recorder.clone());
+    update().await;
+    recorder
+}
+
+/// Runs an update of which one resource is created and one is refused, within a span of the caller. A secret is the value of a property,
+/// and a part of the names of two other resources.
+async fn update() {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
     let engine = Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::new(MemoryStore::new(runtime)))
@@ -144,7 +153,6 @@ async fn recorded_update(left_out: &'static [&'static str]) -> Recorder {
     let caller = tracing::info_span!(target: "stackwright_test", "caller");
     let operation = caller.in_scope(|| stack.update(OperationOptions::default()));
     assert!(operation.ended().await.error.is_some());
-    recorder
 }
 
 #[tokio::test]
@@ -237,4 +245,43 @@ async fn no_span_and_no_event_has_a_secret_also_where_only_steps_are_observed() 
                 .any(|event| named(&event.fields))
         );
     }
+}
+
+#[tokio::test]
+async fn a_subscriber_of_tracing_opentelemetry_gets_kinds_states_and_parents() {
+    let exporter = InMemorySpanExporter::default();
+    let provider = SdkTracerProvider::builder()
+        .with_simple_exporter(exporter.clone())
+        .build();
+    let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("test"));
+    let subscribed = tracing::subscriber::set_default(Registry::default().with(layer));
+    let _second = tracing::Dispatch::new(Registry::default());
+    update().await;
+    drop(subscribed);
+    provider.force_flush().unwrap();
+    let spans = exporter.get_finished_spans().unwrap();
+    let of = |name: &'static str| spans.iter().filter(move |span| span.name == name);
+    let value = |span: &SpanData, key: &str| {
+        let mut attributes = span.attributes.iter();
+        attributes
+            .find(|attribute| attribute.key.as_str() == key)
+            .map(|attribute| attribute.value.to_string())
+    };
+    let [operation] = of("operation").collect::<Vec<_>>()[..] else {
+        panic!("{spans:?}");
+    };
+    assert!(matches!(operation.status, Status::Error { .. }), "{operation:?}");
+    assert_eq!(operation.span_kind, SpanKind::Internal);
+    let failed: Vec<_> = of("step")
+        .filter(|step| matches!(step.status, Status::Error { .. }))
+        .collect();
+    assert_eq!(failed.len(), 1);
+    assert!(value(failed[0], "urn").unwrap().ends_with("::refused"));
+    assert!(of("step").all(|step| step.parent_span_id == operation.span_context.span_id()));
+    let creation = of("provider_call").find(|call| {
+        value(call, "method").as_deref() == Some("create")
+            && call.parent_span_id == failed[0].span_context.span_id()
+    });
+    assert_eq!(creation.unwrap().span_kind, SpanKind::Client);
+    assert!(of("store_call").all(|call| call.span_kind == SpanKind::Client));
 }

@@ -12,6 +12,7 @@ from .._annotations import Unpack
 from .._checks import require_given
 from ..errors import InvalidInputError
 from ..options import SECRET_SETTINGS, OperationOptions
+from ..stack import Policies
 
 __all__ = ["StackSpec", "WorkerSetup"]
 
@@ -128,7 +129,7 @@ class WorkerSetup:
         engine: Mapping[str, Any] | None = None,
         config: Mapping[str, Any] | None = None,
         settings: Mapping[str, Any] | None = None,
-        policies: Sequence[Any] | None = None,
+        policies: Policies | None = None,
     ) -> None:
         self.engine: Final[Mapping[str, Any]] = dict(engine or {})
         self.config: Final[Mapping[str, Any]] = dict(config or {})

@@ -214,7 +214,7 @@ class SimulatedStack:
             self._native_engine = _Engine(self._simulation, self._answers, **self._engine_settings)
         return await self._native_engine.stack(self.name, self.program, create=True, **self.settings)
 
-    def _unused(self, unused: Sequence[str], failure: Exception | None) -> str:
+    def _unused(self, unused: Sequence[str], failure: BaseException | None) -> str:
         calls = sorted({f"{call.call} of {call.type!r} named {call.name!r}" for call in self.calls})
         listed = "\n  ".join(calls) or "none"
         failed = "" if failure is None else f"\nthe operation has failed: {failure}"
