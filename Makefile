@@ -15,7 +15,8 @@
 #   make bench ONLY=             measures, all or those figures whose names begin with ONLY
 #   make install-c PREFIX=       header, libraries, pkg-config and CMake files, and the command stackwright
 #   make docs                    the documentation site, in build/site
-#   make test-docs               runs the blocks of all pages, checks the links of the built site and opens each page in Chromium
+#   make test-docs               builds the site, runs the blocks of all pages and the examples of docstrings, checks the links and opens each page
+#                                in Chromium
 #   make lint                    formatting, words, lints and types
 #   make generate                the C header, the Node types, the list of the public API and the coverage of the rules
 #                                and of the Automation APIs;

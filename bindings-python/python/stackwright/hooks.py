@@ -128,7 +128,7 @@ class Hook:
             subprocess.run(["drain", args.old_outputs["address"]], check=True)
 
         drained = sw.Hook("drain", drain)
-        ctx.resource("vm:index:Machine", "web", {…}, hooks=sw.Hooks(before_delete=[drained]))
+        ctx.resource("vm:index:Machine", "web", {"size": "small"}, hooks=sw.Hooks(before_delete=[drained]))
 
     The state records the names of a resource's hooks. A run that deletes such a resource needs its delete hooks, whether or not
     the resource is in the program still: :meth:`Context.register_hook` registers a hook without a resource. A destroy needs
@@ -170,7 +170,7 @@ class ErrorHook:
             await asyncio.sleep(5)
             return len(args.errors) < 3 and "throttled" in args.errors[0]
 
-        ctx.resource("dns:index:Zone", "zone", {…}, hooks=sw.Hooks(on_error=[sw.ErrorHook("patient", patient)]))
+        ctx.resource("dns:index:Zone", "zone", {"domain": "example.com"}, hooks=sw.Hooks(on_error=[sw.ErrorHook("patient", patient)]))
 
     It runs after a create, an update or a delete that the provider has failed, in previews as well. Of several hooks all are
     asked, and one that returns ``True`` is enough; there are at most a hundred attempts. A delay is what the function waits.
@@ -204,7 +204,7 @@ class Hooks:
 
     ::
 
-        ctx.resource("db:index:Table", "orders", {…}, hooks=sw.Hooks(after_create=[seed], before_delete=[sw.Hook("dump", dump)]))
+        ctx.resource("db:index:Table", "orders", {"columns": ["id"]}, hooks=sw.Hooks(after_create=[seed], before_delete=[sw.Hook("dump", dump)]))
 
     An entry is a :class:`Hook`, the name of one that is registered, or a function. A function gets a name of its resource's
     type and name, of the moment and of its position. Hooks of deletions need a name of their own, because a later run has to
