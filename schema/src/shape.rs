@@ -125,13 +125,14 @@ fn shape(name: &str, schema: &Value, is_event: bool) -> Shape {
     }
 }
 
-/// Returns the description without the parts for Rust.
+/// Returns the description without the parts for Rust, its example among them.
 fn described(schema: &Value) -> String {
     let text = schema
         .get("description")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    text.split("\n\n# Rust").next().unwrap_or_default().to_owned()
+    let ends = ["\n\n# Rust", "\n\n```"].map(|begin| text.find(begin).unwrap_or(text.len()));
+    text[..ends.into_iter().min().unwrap_or(text.len())].to_owned()
 }
 
 impl Shape {
