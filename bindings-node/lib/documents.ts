@@ -586,15 +586,7 @@ export interface ImportResource {
     version?: string;
 }
 
-/**
- * Existing resources that an import begins to manage.
- *
- * ``` use stackwright::operation::ImportRequest;
- *
- * let request = br#"{"resources": [{"type": "files:index:File", "name": "notes", "id": "/tmp/notes"}]}"#;
- * assert_eq!(ImportRequest::from_json(request)?.resources[0].id, "/tmp/notes"); # Ok::<(), stackwright::Error>(())
- * ```
- */
+/** Existing resources that an import begins to manage. */
 export interface ImportRequest {
     /** An import file of the reference engine, in place of the members above. */
     file?: string | object;
