@@ -2,7 +2,7 @@
 import type { Bridge } from "./bridge";
 import { describeProgramError, type Program, ProgramContext } from "./context";
 import { InvalidInputError } from "./errors";
-import { refuseGenerator, refuseOutputs } from "./generators";
+import { refuseGenerator } from "./generators";
 import type { Native } from "./native";
 import { described } from "./options";
 import { Run, runProgram } from "./run";
@@ -48,6 +48,17 @@ export function addProgram(bridge: Bridge, program: AnyProgram): Native.ProgramE
     return { number, own };
 }
 
+/** Refuses what a program has returned when it would be ignored: a generator, or outputs, as a program that is written with `@pulumi/pulumi` returns them. */
+function refuseReturned(value: unknown): void {
+    refuseGenerator(value);
+    if (typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype) {
+        throw new InvalidInputError(
+            "the program returned an object, which would be ignored: context.export(name, value) makes an output, and a function that is " +
+                "written with @pulumi/pulumi is passed as sdkProgram(function)",
+        );
+    }
+}
+
 async function runOwnProgram(run: Run, program: Program): Promise<void> {
     refuseUnwrapped();
     const body = async () => {
@@ -55,8 +66,7 @@ async function runOwnProgram(run: Run, program: Program): Promise<void> {
         let returned = false;
         try {
             const result: unknown = await program(context);
-            refuseGenerator(result);
-            refuseOutputs(result);
+            refuseReturned(result);
             returned = true;
         } finally {
             await context.settle(returned);

@@ -1,9 +1,8 @@
-"""What programs may not be, and not return: it would be ignored, as if the program wanted nothing."""
+"""Generators, which programs may not be: the body of one would never run."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
 
 from .errors import InvalidInputError
 
@@ -18,16 +17,6 @@ def refuse_generator(value: object) -> None:
     """Refuses what a program has returned when it is a generator."""
     if inspect.isgenerator(value) or inspect.isasyncgen(value):
         raise never_runs(value.__name__)
-
-
-def refuse_returned(value: object) -> None:
-    """Refuses what a program of this package's own API has returned when it is a generator, or outputs, as a program without parameters
-    returns them."""
-    refuse_generator(value)
-    if isinstance(value, Mapping):
-        raise InvalidInputError(
-            "the program returned a dictionary, which would be ignored", hints=["make outputs with export(name, value) of the program's context"]
-        )
 
 
 def never_runs(program: str) -> InvalidInputError:

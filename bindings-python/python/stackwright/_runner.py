@@ -6,14 +6,14 @@ import asyncio
 import inspect
 import os
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, Final, Union
 
 from ._bridge import completions_of
 from ._callback import is_async
 from ._checks import parameters_of, refusal, require_function, require_given, takes
-from ._generators import is_generator, never_runs, refuse_returned
+from ._generators import is_generator, never_runs, refuse_generator
 from ._raised import Raised, described
 from ._record import record
 from ._sdk_import import sdk
@@ -142,12 +142,21 @@ def _sdk_program(function: Callable[[], Any], failures: list[BaseException]) -> 
     return (lambda run: start(function, run, failures)), None, False
 
 
+def _refuse_returned(value: object) -> None:
+    """Refuses what a program has returned when it would be ignored: a generator, or outputs, as a program without parameters returns them."""
+    refuse_generator(value)
+    if isinstance(value, Mapping):
+        raise InvalidInputError(
+            "the program returned a dictionary, which would be ignored", hints=["make outputs with export(name, value) of the program's context"]
+        )
+
+
 async def _run_async(
     program: Callable[[], Awaitable[object]], run: Run, context: Context, failures: list[BaseException]
 ) -> None:
     enter(run)
     try:
-        refuse_returned(await program())
+        _refuse_returned(await program())
         await context._complete()
     except asyncio.CancelledError:
         if not run.ended:
@@ -179,7 +188,7 @@ def _run_blocking(
     context = Context(run, own, None, raised, async_queue=completions)
     try:
         returned = program(context)
-        refuse_returned(returned)
+        _refuse_returned(returned)
         if inspect.iscoroutine(returned) and context._move(completions, loop):
             # An async program behind a callable that does not look like one. It has not begun to run.
             work = _run_async(lambda: returned, run, context, failures)

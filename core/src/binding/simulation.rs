@@ -12,10 +12,7 @@ use crate::{
     property::PropertyMap,
     provider::ProviderStatus,
     resource::ResourceState,
-    simulation::{
-        ExistingThing, Fault, FaultEffect, RecordMode, Simulation, SimulationSettings, UNREADABLE_RECORDING,
-        pattern,
-    },
+    simulation::{ExistingThing, Fault, FaultEffect, RecordMode, Simulation, SimulationSettings, pattern},
     urn::Urn,
 };
 
@@ -107,8 +104,7 @@ pub fn simulation(
     recording: Option<Vec<u8>>,
 ) -> Result<Simulation> {
     let document: SimulationDocument = read(document, "the settings of a simulation")?;
-    let played = document.played;
-    let simulation = Simulation::new(SimulationSettings {
+    Simulation::new(SimulationSettings {
         schemas: document.schemas,
         outputs,
         replace_on: document.replace_on,
@@ -120,17 +116,13 @@ pub fn simulation(
         answered_outputs: document.answered_outputs,
         real: document.real,
         record: match recording {
-            Some(text) => RecordMode::Play(text.into()),
+            Some(text) => RecordMode::Play {
+                recording: text.into(),
+                file: document.played,
+            },
             None if document.records => RecordMode::Record,
             None => RecordMode::Off,
         },
-    });
-    simulation.map_err(|error| match played {
-        Some(file) if error.message().starts_with(UNREADABLE_RECORDING) => {
-            let named = Error::invalid(format!("{file}: {}", error.message()));
-            error.hints().iter().cloned().fold(named, Error::with_hint)
-        }
-        _ => error,
     })
 }
 

@@ -78,8 +78,6 @@ pub use settings::{ExistingThing, RecordMode, SimulationSettings};
 pub use unmatched::UnmatchedPattern;
 pub use world::Thing;
 
-pub(crate) use recording::UNREADABLE_RECORDING;
-
 use fault::Faults;
 use life::Life;
 use recording::{Player, Recorder, Recording};
@@ -155,7 +153,7 @@ impl Simulation {
             });
         }
         let player = match record {
-            RecordMode::Play(text) => Some(Player::open(text)?),
+            RecordMode::Play { recording, file } => Some(Player::open(recording, file.as_deref())?),
             RecordMode::Off | RecordMode::Record => None,
         };
         let recorder = matches!(record, RecordMode::Record).then(|| Recorder {

@@ -285,11 +285,15 @@ async fn a_component_is_recorded_only_where_its_provider_constructs_it_in_the_pl
     let records = result.snapshot.resources.iter().map(|record| &**record);
     let recording = simulation.recorded(&result.redactor, false, records).unwrap();
     let recording = bytes::Bytes::from(recording.unwrap());
-    let (played, result) = recorded_box(RecordMode::Play(recording.clone()), &["cloud"]).await;
+    let play = || RecordMode::Play {
+        recording: recording.clone(),
+        file: None,
+    };
+    let (played, result) = recorded_box(play(), &["cloud"]).await;
     assert!(result.error.is_none(), "{:?}", result.error);
     let names: Vec<String> = played.things().into_iter().map(|thing| thing.name).collect();
     assert_eq!(names, ["box-machine"], "what the recording has is played");
-    let (_, result) = recorded_box(RecordMode::Play(recording), &[]).await;
+    let (_, result) = recorded_box(play(), &[]).await;
     let text = result.tree();
     assert!(
         text.contains("the recording has no remote component box (cloud:index:Box)"),

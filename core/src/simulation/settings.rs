@@ -31,8 +31,13 @@ pub enum RecordMode {
     Off,
     /// All providers are real, and their calls are recorded.
     Record,
-    /// The recording, which is played.
-    Play(Bytes),
+    /// A recording is played.
+    Play {
+        /// Its text.
+        recording: Bytes,
+        /// The name of its file, with which errors about the text begin.
+        file: Option<String>,
+    },
 }
 
 /// The settings of a simulation. Types in patterns are tokens, in which `*` is any text.

@@ -96,9 +96,6 @@ pub(super) struct Difference {
     pub(super) delete_before_replace: bool,
 }
 
-/// The begin of the errors about the text of a recording.
-pub(crate) const UNREADABLE_RECORDING: &str = "the recording cannot be read";
-
 /// A failed call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Failure {
@@ -107,9 +104,10 @@ pub(super) struct Failure {
 }
 
 impl Tape {
-    pub(super) fn read(text: &[u8]) -> Result<Self> {
+    pub(super) fn read(text: &[u8], file: Option<&str>) -> Result<Self> {
+        let place = file.map(|file| format!("{file}: ")).unwrap_or_default();
         let refused = |why: String| {
-            Error::invalid(format!("{UNREADABLE_RECORDING}: {why}"))
+            Error::invalid(format!("{place}the recording cannot be read: {why}"))
                 .with_hint("remove the file: the next run with real providers writes it anew")
         };
         let value: Value = serde_json::from_slice(text).map_err(|error| refused(error.to_string()))?;

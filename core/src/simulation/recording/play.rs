@@ -59,9 +59,9 @@ impl Player {
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] for what is none.
-    pub(in crate::simulation) fn open(text: &[u8]) -> Result<Self> {
+    pub(in crate::simulation) fn open(text: &[u8], file: Option<&str>) -> Result<Self> {
         Ok(Self {
-            calls: Tape::read(text)?.calls,
+            calls: Tape::read(text, file)?.calls,
             played: Mutex::default(),
             redactor: Redactor::new(),
         })

@@ -192,7 +192,7 @@ fn no_secret_is_in_a_recording_as_a_name_a_path_or_in_a_file() {
 
 #[test]
 fn a_recording_with_masked_names_is_played_with_the_names_of_the_program() {
-    let player = Player::open(&odd_recording("correct-horse")).unwrap();
+    let player = Player::open(&odd_recording("correct-horse"), None).unwrap();
     for password in ["correct-horse", "battery-staple"] {
         let check = player.check(checked(password)).unwrap();
         assert_eq!(check.inputs, odd_inputs(password));
@@ -208,7 +208,7 @@ fn a_recording_with_masked_names_is_played_with_the_names_of_the_program() {
 
 #[test]
 fn a_recorded_name_with_a_mask_is_found_before_the_secret_is_known() {
-    let player = Player::open(&odd_recording("correct-horse")).unwrap();
+    let player = Player::open(&odd_recording("correct-horse"), None).unwrap();
     let other = player.create(&create("other-battery-staple", odd_inputs("battery-staple")));
     assert!(other.is_err());
     let found = player.create(&create("user-of-another-resource", odd_inputs("battery-staple")));
@@ -228,7 +228,7 @@ fn a_recorded_name_with_a_mask_is_found_before_the_secret_is_known() {
 
 #[test]
 fn a_recording_is_played_with_other_secrets_than_it_was_recorded_with() {
-    let player = Player::open(&recorded()).unwrap();
+    let player = Player::open(&recorded(), None).unwrap();
     let (id, outputs) = player.create(&create("web", inputs("battery staple"))).unwrap();
     assert_eq!(id.as_str(), "i-17");
     assert_eq!(outputs.get("password"), inputs("battery staple").get("password"));
@@ -238,7 +238,7 @@ fn a_recording_is_played_with_other_secrets_than_it_was_recorded_with() {
 
 #[test]
 fn a_preview_of_a_recorded_creation_knows_what_is_an_input() {
-    let player = Player::open(&recorded()).unwrap();
+    let player = Player::open(&recorded(), None).unwrap();
     let request = CreateRequest {
         preview: true,
         ..create("web", inputs("battery staple"))
@@ -250,7 +250,7 @@ fn a_preview_of_a_recorded_creation_knows_what_is_an_input() {
 
 #[test]
 fn a_preview_of_a_provider_that_is_not_asked_in_previews_has_its_inputs_as_outputs() {
-    let player = Player::open(br#"{"version": 1, "calls": []}"#).unwrap();
+    let player = Player::open(br#"{"version": 1, "calls": []}"#, None).unwrap();
     let given: PropertyMap = [("size", "large".into())].into_iter().collect();
     let planned = CreateRequest {
         preview: true,
@@ -284,7 +284,7 @@ fn the_answer_to_a_preview_is_recorded_and_played_in_previews_alone() {
         ..CreateResponse::default()
     };
     recorder.end(exchange, &Ok(Reply::Create(answer)));
-    let player = Player::open(&recorder.recording.write(&Masks::of(Vec::new())).unwrap()).unwrap();
+    let player = Player::open(&recorder.recording.write(&Masks::of(Vec::new())).unwrap(), None).unwrap();
     assert_eq!(player.create(&planned).unwrap().1, outputs);
     assert!(player.create(&create("web", given)).is_err());
 }
@@ -299,7 +299,7 @@ fn a_preview_of_a_recorded_update_knows_the_inputs_and_what_the_update_leaves() 
     };
     let recording = br#"{"version": 1, "calls": [{"call": "update", "type": "cloud:index:Machine", "name": "web", "inputs": {"size": "large"},
         "answer": {"outputs": {"size": "large", "zone": "north", "address": "10.0.0.2"}}}]}"#;
-    let player = Player::open(recording).unwrap();
+    let player = Player::open(recording, None).unwrap();
     let CreateRequest {
         urn,
         resource_type,
@@ -334,7 +334,7 @@ fn a_preview_of_a_recorded_update_knows_the_inputs_and_what_the_update_leaves() 
 
 #[test]
 fn the_error_of_a_call_that_was_not_recorded_names_what_differs() {
-    let player = Player::open(&recorded()).unwrap();
+    let player = Player::open(&recorded(), None).unwrap();
     let mut changed = inputs("battery staple");
     changed.insert("size", "small".into());
     let error = player.create(&create("web", changed)).unwrap_err();
@@ -365,10 +365,16 @@ fn the_error_of_a_call_that_was_not_recorded_names_what_differs() {
 
 #[test]
 fn a_file_of_another_form_is_refused_with_the_way_out() {
-    let error = Player::open(br#"{"version": 9, "calls": []}"#).err().unwrap();
+    let newer = br#"{"version": 9, "calls": []}"#;
+    let error = Player::open(newer, None).err().unwrap();
     assert_eq!(
         error.message(),
         "the recording cannot be read: its version is 9, not 1"
+    );
+    let error = Player::open(newer, Some("run.json")).err().unwrap();
+    assert_eq!(
+        error.message(),
+        "run.json: the recording cannot be read: its version is 9, not 1"
     );
     assert_eq!(
         error.hints(),
