@@ -396,15 +396,20 @@ import pulumi
 import stackwright as sw
 from stackwright import automation as auto
 
+cancelled = threading.Event()
+
 class Slow(sw.Provider):
     def create(self, request):
         print("creating", request.name, flush=True)
-        if request.name == "second":
-            sys.stdin.readline()
+        if request.name == "second" and not cancelled.wait(int(sys.argv[2])):
+            raise RuntimeError("the provider was not notified of the cancellation")
         return sw.CreateResult(request.name, request.inputs)
 
     def delete(self, request):
         pass
+
+    def cancel(self):
+        cancelled.set()
 
 def program():
     made = None
@@ -422,18 +427,17 @@ print("not reached", flush=True)
 
 def test_a_termination_signal_cancels_gracefully_and_ends_the_process(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", TERMINATED, str(tmp_path)],
-        stdin=subprocess.PIPE,
+        [sys.executable, "-c", TERMINATED, str(tmp_path), str(DEADLINE)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert process.stdin is not None and process.stdout is not None
+    assert process.stdout is not None
     for line in process.stdout:
         if line == "creating second\n":
             break
     process.send_signal(signal.SIGTERM)
-    output, errors = process.communicate("go on\n", timeout=DEADLINE)
+    output, errors = process.communicate(timeout=DEADLINE)
     assert (process.returncode, output) == (-signal.SIGTERM, ""), errors
     deployment = json.loads((tmp_path / ".pulumi/stacks/shop/dev.json").read_bytes())["checkpoint"]["latest"]
     names = [resource["urn"].rsplit("::", 1)[1] for resource in deployment["resources"]]
