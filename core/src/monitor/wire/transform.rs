@@ -59,16 +59,17 @@ fn function(monitor: &Monitor, callback: Callback) -> Result<RemoteFunction, Wir
         .map_err(|error| WireStatus::invalid(error.text().reference()))
 }
 
-/// Encodes a registration for a transform.
+/// Encodes a registration for a transform. Secrets and unknowns are output values there: the SDKs make outputs of these only.
 pub(in crate::monitor) fn transform_request(args: &TransformArgs, bytes: bool) -> Result<TransformRequest> {
     let kept = kept("inputs", bytes);
+    let inputs = args.inputs.clone().upgrade_to_outputs();
     let parent = args.parent.as_ref();
     Ok(TransformRequest {
         r#type: args.resource_type.as_str().to_owned(),
         name: args.name.clone(),
         custom: args.custom,
         parent: parent.map(Urn::to_string).unwrap_or_default(),
-        properties: Some(to_struct(&args.inputs, &kept)?),
+        properties: Some(to_struct(&inputs, &kept)?),
         options: Some(resource_options(&args.options, bytes)?),
     })
 }
@@ -321,6 +322,30 @@ mod tests {
         };
         let changed = transformed(args.clone(), response).unwrap().unwrap();
         assert_eq!(format!("{changed:?}"), format!("{args:?}"));
+    }
+
+    #[test]
+    fn secrets_and_unknowns_reach_a_transform_as_output_values() {
+        let secret = || PropertyValue::secret("s".into());
+        let mut args = args();
+        args.inputs = [
+            ("secret", secret()),
+            ("unknown", PropertyValue::unknown()),
+            ("nested", PropertyValue::array(vec![secret(), "plain".into()])),
+        ]
+        .into_iter()
+        .collect();
+        let request = transform_request(&args, true).unwrap();
+        let sent = from_struct(request.properties.unwrap(), &DecodeOptions::all("inputs")).unwrap();
+        let expected = [
+            ("secret", secret().with_dependencies(&[])),
+            ("unknown", PropertyValue::unknown().with_dependencies(&[])),
+            (
+                "nested",
+                PropertyValue::array(vec![secret().with_dependencies(&[]), "plain".into()]),
+            ),
+        ];
+        assert_eq!(sent, expected.into_iter().collect());
     }
 
     #[test]
