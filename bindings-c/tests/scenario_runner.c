@@ -245,13 +245,13 @@ static sw_status_t new_engine(sw_runtime_t *runtime, sw_bytes_view_t line, sw_er
     }
     sw_bytes_t *store = json_at(line, "/store"), *passphrase = json_at(line, "/passphrase");
     sw_bytes_t *commands = json_at(line, "/commands"), *addresses = json_at(line, "/addresses");
-    sw_bytes_t *secrets = json_at(line, "/secrets");
+    sw_bytes_t *secrets = json_at(line, "/secrets"), *timeouts = json_at(line, "/callTimeouts");
     sw_bytes_t *nested = json_at(line, "/nestedSecrets");
     const char *of_host = or_else(secrets, "null"), *set = or_else(nested, "null");
     char *nests = strcmp(set, "null") != 0 ? format(", \"nestedSecrets\": %s", set) : strdup("");
     int encrypts = strcmp(of_host, "null") != 0;
-    char *settings = format("{\"store\": %s, \"passphrase\": %s, \"secrets\": %s, \"plugins\": {\"commands\": %s}%s}",
-        or_else(store, "null"), or_else(passphrase, "null"), of_host, or_else(commands, "{}"), nests);
+    char *settings = format("{\"store\": %s, \"passphrase\": %s, \"secrets\": %s, \"plugins\": {\"commands\": %s, \"callTimeouts\": %s}%s}",
+        or_else(store, "null"), or_else(passphrase, "null"), of_host, or_else(commands, "{}"), or_else(timeouts, "{}"), nests);
     int resolves = strcmp(or_else(addresses, "{}"), "{}") != 0;
     sw_host_t host = {.struct_size = sizeof host, .version = SW_HOST_VERSION, .user_data = addresses,
         .free = free_addresses, .resolve = resolves ? resolve : NULL, .encrypt = encrypts ? reverse : NULL,
@@ -263,7 +263,7 @@ static sw_status_t new_engine(sw_runtime_t *runtime, sw_bytes_view_t line, sw_er
     if (status != SW_STATUS_OK)
         sw_bytes_free(addresses);
     free(settings), free(nests);
-    sw_bytes_free(nested), sw_bytes_free(secrets), sw_bytes_free(store), sw_bytes_free(passphrase), sw_bytes_free(commands);
+    sw_bytes_free(timeouts), sw_bytes_free(nested), sw_bytes_free(secrets), sw_bytes_free(store), sw_bytes_free(passphrase), sw_bytes_free(commands);
     return status;
 }
 

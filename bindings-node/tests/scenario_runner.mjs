@@ -412,7 +412,7 @@ function reversal(settings) {
     return { ...settings, encrypt: reversed, decrypt: reversed };
 }
 
-function newEngine({ store, passphrase, secrets, nestedSecrets, packages, waitsForRegistrations, limits, addresses, commands }) {
+function newEngine({ store, passphrase, secrets, nestedSecrets, packages, waitsForRegistrations, limits, addresses, commands, callTimeouts }) {
     const waits = (each) => waitsForRegistrations?.[each] ?? false;
     const providers = Object.fromEntries(packages.map((each) => [each, forwarder(each, waits(each), limits?.[each])]));
     const started = Object.entries(commands ?? {}).map(([name, { program, arguments: given }]) => [name, [program, ...given]]);
@@ -422,7 +422,7 @@ function newEngine({ store, passphrase, secrets, nestedSecrets, packages, waitsF
         secrets: secrets ? reversal(secrets) : undefined,
         nestedSecrets: nestedSecrets ?? undefined,
         providers,
-        plugins: { commands: Object.fromEntries(started) },
+        plugins: { commands: Object.fromEntries(started), callTimeouts },
         resolver: Object.keys(addresses ?? {}).length > 0 ? ({ name }) => addresses[name] : undefined,
     });
 }

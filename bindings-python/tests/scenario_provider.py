@@ -106,6 +106,7 @@ class Forwarding:
                 "type": request.type,
                 "name": request.name,
                 "olds": None if request.old_inputs is None else plain(request.old_inputs),
+                "oldOutputs": None if request.old_outputs is None else plain(request.old_outputs),
                 "news": plain(request.inputs),
                 "preview": request.preview,
                 "autonaming": None

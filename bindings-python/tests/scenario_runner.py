@@ -143,7 +143,7 @@ class Actor:
             passphrase=message.get("passphrase"),
             secrets=Reversal(**message["secrets"]) if message.get("secrets") else None,
             providers=providers,
-            plugins=sw.Plugins(commands=commands),
+            plugins=sw.Plugins(commands=commands, call_timeouts=message.get("callTimeouts") or {}),
             resolver=(lambda request: addresses.get(request.name)) if addresses else None,
         )
 

@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -255,6 +256,7 @@ impl Session {
         }
         let plugins = PluginSettings {
             commands: commands(&message["commands"]),
+            call_timeouts: call_timeouts(&message["callTimeouts"]),
             ..PluginSettings::default()
         };
         builder.plugins(plugins).build().map_err(|it| error(&it))
@@ -434,6 +436,16 @@ fn commands(commands: &Value) -> BTreeMap<String, PluginCommand> {
     };
     let commands = commands.as_object().into_iter().flatten();
     commands.map(command).collect()
+}
+
+/// Reads the timeouts of providers' calls.
+fn call_timeouts(timeouts: &Value) -> BTreeMap<String, Duration> {
+    let timeouts = timeouts.as_object().into_iter().flatten();
+    let timeout = |(name, seconds): (&String, &Value)| {
+        let seconds = seconds.as_f64()?;
+        Some((name.clone(), Duration::from_secs_f64(seconds)))
+    };
+    timeouts.filter_map(timeout).collect()
 }
 
 /// Reads configuration.

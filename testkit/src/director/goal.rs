@@ -85,6 +85,22 @@ impl GoalMaker<'_> {
         goal
     }
 
+    /// Returns the goal of a query whether a resource exists.
+    pub(super) fn exists(&self, statement: &Statement, token: &str) -> Value {
+        let id = statement.id.clone().unwrap_or_default();
+        let mut goal = json!({
+            "type": token, "id": value::to_plain(&self.value(&id.into())),
+            "inputs": self.inputs(&statement.inputs),
+        });
+        if let Some(provider) = &statement.provider {
+            goal["provider"] = self.provider(provider);
+        }
+        if let Some(parent) = &statement.parent {
+            goal["parent"] = self.resource(parent);
+        }
+        goal
+    }
+
     /// Returns the goal of a function call.
     pub(super) fn invoke(&self, statement: &Statement, token: &str) -> Value {
         let mut goal = json!({ "token": token, "arguments": self.inputs(&statement.inputs) });

@@ -67,6 +67,8 @@ pub(super) struct Player<'a, 'b> {
     packages: Vec<String>,
     /// Whether each package's provider declares that its calls may wait for later registrations.
     waits: BTreeMap<String, bool>,
+    /// The timeouts of providers' calls, by package.
+    timeouts: BTreeMap<String, f64>,
     /// The limits of providers, by package.
     limits: Value,
     /// The name of the scenario's own stack, which edits can change.
@@ -101,6 +103,11 @@ impl<'a, 'b> Player<'a, 'b> {
                 .packages
                 .iter()
                 .map(|(package, script)| (package.clone(), script.waits_for_registrations))
+                .collect(),
+            timeouts: scenario
+                .packages
+                .iter()
+                .filter_map(|(package, script)| Some((package.clone(), script.call_timeout?)))
                 .collect(),
             limits: scenario
                 .packages
@@ -261,6 +268,7 @@ impl<'a, 'b> Player<'a, 'b> {
             "limits": self.limits,
             "addresses": self.plugins.addresses(),
             "commands": self.plugins.commands(),
+            "callTimeouts": self.timeouts,
             "config": config,
             "deployment": self.deployment,
             "projectFolder": self.project_folder,

@@ -280,6 +280,10 @@ impl ProgramRun {
                 members["goal"] = read_goal(&maker, statement, token);
                 "read"
             }
+            StatementKind::Exists(token) => {
+                members["goal"] = maker.exists(statement, token);
+                "exists"
+            }
             StatementKind::Invoke(token) => {
                 let goal = maker.invoke(statement, token);
                 // Its members are also members of the request, for actors that build their own calls.

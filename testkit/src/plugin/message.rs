@@ -1,15 +1,17 @@
 //! Messages of a provider's calls: requests as scenarios see them, and answers of scenarios as the wire has them.
 
+use prost::Message as _;
 use serde_json::{Value, json};
 use stackwright::property::{
     json::PlainMap,
     wire::{DecodeOptions, EncodeOptions, from_struct, to_struct},
 };
 use stackwright_proto::{
+    google,
     pulumirpc::{self as rpc, diff_response::DiffChanges},
     values::Struct,
 };
-use tonic::Status;
+use tonic::{Code, Status};
 
 use crate::provider::plain;
 
@@ -33,6 +35,18 @@ pub(super) fn write(properties: &Value) -> Result<Option<Struct>, Status> {
     message
         .map(Some)
         .map_err(|error| Status::internal(error.message().to_owned()))
+}
+
+/// Returns the status of a provider that has to wait.
+pub(super) fn awaits(code: Code, message: String) -> Status {
+    let mut status = google::rpc::Status {
+        code: code.into(),
+        message: message.clone(),
+        details: vec![Default::default()],
+    };
+    status.details[0].type_url = "type.googleapis.com/pulumirpc.ErrorResourceAwaitFailed".to_owned();
+    status.details[0].value = rpc::ErrorResourceAwaitFailed {}.encode_to_vec();
+    Status::with_details(code, message, status.encode_to_vec().into())
 }
 
 pub(super) fn text(answer: &Value, name: &str) -> String {

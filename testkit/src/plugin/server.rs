@@ -15,7 +15,7 @@ use tonic::{Code, Request, Response, Status};
 
 use super::{
     Stage, body,
-    message::{check, checked, compared, diff, failures, read, text, write},
+    message::{awaits, check, checked, compared, diff, failures, read, text, write},
 };
 use crate::{
     fake::ProviderCalls,
@@ -85,10 +85,11 @@ impl Served {
                 if failure.init_failure.is_some() {
                     unsupported("a failed initialization");
                 }
-                Err(Status::new(
-                    Code::from(i32::from(failure.status)),
-                    failure.message,
-                ))
+                let code = Code::from(i32::from(failure.status));
+                Err(match failure.awaits {
+                    true => awaits(code, failure.message),
+                    false => Status::new(code, failure.message),
+                })
             }
         }
     }

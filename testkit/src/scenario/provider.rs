@@ -33,6 +33,8 @@ pub struct PackageScript {
     pub forgets_secrets: bool,
     /// Whether the provider has no method that deletes.
     pub without_delete: bool,
+    /// The engine's timeout of the provider's calls, in seconds.
+    pub call_timeout: Option<f64>,
     /// Set when the provider is a server of its own instead of code in the actor.
     pub served: Option<Serving>,
 }
@@ -166,6 +168,8 @@ pub struct FailureScript {
     pub message: String,
     /// Set when the resource exists all the same.
     pub init: Option<InitScript>,
+    /// Whether the provider states that it has to wait, so that it has not begun; only of a served provider.
+    pub awaits: bool,
 }
 
 /// A resource that exists, but whose initialization failed.

@@ -190,6 +190,7 @@ fn check_program(program: &[Statement]) -> Result<(), String> {
             | StatementKind::Component(_)
             | StatementKind::Provider(_)
             | StatementKind::Read(_)
+            | StatementKind::Exists(_)
             | StatementKind::Invoke(_) => statement.handle().is_empty(),
             _ => false,
         };

@@ -23,6 +23,8 @@ pub struct Statement {
     pub provider_of: Option<String>,
     /// Reads a resource of this type.
     pub read: Option<String>,
+    /// Queries whether a resource of this type exists.
+    pub exists: Option<String>,
     /// Calls this function (`lookup` is short for `test:index:lookup`).
     pub invoke: Option<String>,
     /// Publishes a stack output of this name.
@@ -47,7 +49,7 @@ pub struct Statement {
     pub inputs: Map<String, Value>,
     /// The value of an export, or the text of a message.
     pub value: Value,
-    /// The id of what is read.
+    /// The id of what is read, or of what may exist.
     pub id: Option<String>,
     /// Handles of statements or labels of the trace that must precede the start of this one.
     pub after: Vec<String>,
@@ -140,6 +142,8 @@ pub enum StatementKind {
     Provider(String),
     /// Reads a resource of a type.
     Read(String),
+    /// Queries whether a resource of a type exists.
+    Exists(String),
     /// Calls a function.
     Invoke(String),
     /// Publishes a stack output.
@@ -183,6 +187,9 @@ impl Statement {
                 .as_deref()
                 .map(|package| StatementKind::Provider(package.to_owned())),
             self.read.as_deref().map(|token| StatementKind::Read(full(token))),
+            self.exists
+                .as_deref()
+                .map(|token| StatementKind::Exists(full(token))),
             self.invoke
                 .as_deref()
                 .map(|token| StatementKind::Invoke(full(token))),

@@ -77,6 +77,8 @@ pub struct CallFailure {
     pub message: String,
     /// `id`, `outputs`, `reasons` of a resource that exists all the same; values in plain JSON form.
     pub init_failure: Option<Value>,
+    /// Whether a served provider states that it has to wait, so that it has not begun.
+    pub awaits: bool,
 }
 
 impl CallFailure {
@@ -85,6 +87,7 @@ impl CallFailure {
             status: status(script.status.as_deref().unwrap_or("unknown")),
             message: script.message.clone(),
             init_failure: None,
+            awaits: script.awaits,
         }
     }
 
@@ -343,6 +346,7 @@ impl Scene {
                 status: status("cancelled"),
                 message: format!("{label} was cancelled"),
                 init_failure: None,
+                awaits: false,
             });
         }
         Ok(())
@@ -371,6 +375,7 @@ fn internal(message: impl Into<String>) -> CallFailure {
         status: status("internal"),
         message: message.into(),
         init_failure: None,
+        awaits: false,
     }
 }
 
