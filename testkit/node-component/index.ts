@@ -1,6 +1,8 @@
 /** Components in TypeScript: a box with a lid, which a provider of the host manages, and a box of another package inside; a crate. */
 import * as pulumi from "@pulumi/pulumi";
 
+export { Guarded } from "./guarded";
+
 class Thing extends pulumi.CustomResource {
     constructor(name: string, args: BoxArgs, opts: pulumi.CustomResourceOptions) {
         super("things:index:Thing", name, { size: args.size, label: args.label }, opts);

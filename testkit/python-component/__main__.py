@@ -2,7 +2,8 @@
 
 from box import Box
 from crate import Crate
+from guarded import Guarded
 from pulumi.provider.experimental import component_provider_host
 
 if __name__ == "__main__":
-    component_provider_host(name="pybox", components=[Box, Crate])
+    component_provider_host(name="pybox", components=[Box, Crate, Guarded])

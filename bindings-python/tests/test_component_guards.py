@@ -1,0 +1,134 @@
+"""Transforms and hooks that components of plugins register in Construct: the engine calls them also when Construct has ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stackwright as sw
+
+from conftest import Memory, Vault, on_loop, states
+
+pulumi = pytest.importorskip("pulumi")
+
+class Guards:
+    """A stack with the component `Guarded` of a package."""
+
+    def __init__(self, package: str, log: Path) -> None:
+        self.package = package
+        self.log = log
+        self.inputs: dict[str, Any] | None = None
+
+    def program(self, ctx: sw.Context) -> None:
+        ctx.resource("things:index:Thing", "other", {"size": 101})
+        if self.inputs is not None:
+            guard = ctx.remote_component(f"{self.package}:index:Guarded", "guard", self.inputs)
+            ctx.export("size", guard["size"])
+
+    def called(self) -> list[str]:
+        """Returns the hooks that have run, and forgets them."""
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        self.log.unlink(missing_ok=True)
+        return sorted(lines)
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file in which hooks of components add a line."""
+    path = tmp_path / "called"
+    monkeypatch.setenv("GUARDED_LOG", str(path))
+    return path
+
+
+def engine(tmp_path: Path, memory: Memory, package: str, command: list[str]) -> sw.Engine:
+    return sw.Engine(
+        store=f"file://{tmp_path / 'state'}",
+        secrets=Vault(),
+        providers={"things": memory},
+        plugins=sw.Plugins(commands={package: command}),
+    )
+
+
+@on_loop
+async def test_hooks_of_a_component_run_after_its_construct(
+    tmp_path: Path, memory: Memory, log: Path, pybox: list[str]
+) -> None:
+    guards = Guards("pybox", log)
+    async with engine(tmp_path, memory, "pybox", pybox) as running:
+        stack = await running.stack("shop/dev", guards.program)
+
+        async def up(**inputs: Any) -> BaseException | None:
+            guards.inputs = inputs or None
+            return (await stack.up().wait()).error
+
+        guards.inputs = {"size": 1, "count": 2}
+        await stack.preview()
+        assert guards.called() == [], "hooks do not run in previews"
+        assert await up(size=1, count=2) is None
+        assert guards.called() == ["after_create guard-0", "after_create guard-1", "before_create guard-0", "before_create guard-1"]
+        assert {thing["size"] for thing in memory.things.values()} == {101}, "the transform of the component applies"
+        assert await up(size=2, count=2) is None
+        assert guards.called() == ["after_update guard-0", "after_update guard-1", "before_update guard-0", "before_update guard-1"]
+        # A thing that the component no longer has is deleted when its Construct has ended.
+        error = await up(size=2, count=1, refused="before_delete")
+        assert isinstance(error, sw.FailedError)
+        assert 'before hook "guard before_delete" failed: no before_delete of guard-1 today' in str(error)
+        assert guards.called() == ["before_delete guard-1"] and len(memory.things) == 3
+        assert await up(size=2, count=1) is None
+        assert guards.called() == ["after_delete guard-1", "before_delete guard-1"] and len(memory.things) == 2
+        error = await up(size=3, count=1, refused="after_update")
+        assert 'after hook "guard after_update" failed: no after_update of guard-0 today' in str(error)
+        assert states(await stack.export_deployment())["guard-0"]["outputs"]["size"] == 103
+        assert guards.called() == ["after_update guard-0", "before_update guard-0"]
+        # Only Construct registers the hooks.
+        error = await up()
+        assert isinstance(error, sw.FailedError) and 'hook "guard before_delete" was not registered' in str(error)
+        with pytest.raises(sw.StackwrightError, match="delete hooks"):
+            await stack.destroy()
+        assert len(memory.things) == 2
+        guards.inputs = {"size": 3, "count": 1}
+        await stack.destroy(destroy_program=True)
+        assert guards.called() == ["after_delete guard-0", "before_delete guard-0"] and memory.things == {}
+
+
+@pytest.mark.parametrize(("moment", "recorded"), [("before_create", False), ("after_create", True)])
+@on_loop
+async def test_a_component_host_that_dies_in_a_hook_fails_the_resource(
+    tmp_path: Path, memory: Memory, log: Path, pybox: list[str], moment: str, recorded: bool
+) -> None:
+    guards = Guards("pybox", log)
+    guards.inputs = {"size": 1, "count": 1, "dies": moment}
+    async with engine(tmp_path, memory, "pybox", pybox) as running:
+        stack = await running.stack("shop/dev", guards.program)
+        text = rf"resource `guard-0` .*hook \"guard {moment}\" failed: the program's functions at 127\.0\.0\.1:\d+ did not answer"
+        with pytest.raises(sw.StackwrightError, match=text):
+            await stack.up()
+        known = states(await stack.export_deployment())
+        assert ("guard-0" in known) == recorded == any(id.startswith("guard-0") for id in memory.things)
+        # Another process takes the place of that one.
+        guards.inputs = {"size": 1, "count": 1}
+        await stack.up()
+        assert memory.count("create") == 2, "nothing is created twice"
+        await stack.destroy(destroy_program=True)
+        assert memory.things == {}
+
+
+@on_loop
+async def test_a_transform_of_a_component_in_go_applies_to_its_things(
+    tmp_path: Path, memory: Memory, log: Path, gobox: list[str]
+) -> None:
+    guards = Guards("gobox", log)
+    async with engine(tmp_path, memory, "gobox", gobox) as running:
+        stack = await running.stack("shop/dev", guards.program)
+        guards.inputs = {"size": 1, "count": 2}
+        await stack.up()
+        assert [thing["size"] for thing in memory.things.values()] == [101, 101, 101]
+        guards.inputs = {"size": 2, "count": 2, "refused": "guard-1"}
+        with pytest.raises(sw.StackwrightError, match="(?s)'guard-1'.*no size of guard-1 today"):
+            await stack.up()
+        known = states(await stack.export_deployment())
+        assert known["guard-1"]["inputs"]["size"] == 101, "the refused change is not made"
+        guards.inputs = None
+        await stack.up()
+        assert [thing["size"] for thing in memory.things.values()] == [101]

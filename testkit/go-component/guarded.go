@@ -1,0 +1,53 @@
+// This file holds a component with a transform of its own. The SDK for Go has no hooks.
+package main
+
+import (
+	"context"
+	"fmt"
+
+	p "github.com/pulumi/pulumi-go-provider"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+)
+
+// GuardedArgs are the inputs of a Guarded.
+type GuardedArgs struct {
+	Size pulumi.IntInput `pulumi:"size"`
+	// Count is how many things it has.
+	Count int `pulumi:"count"`
+	// Refused is the thing that the transform refuses.
+	Refused string `pulumi:"refused,optional"`
+}
+
+// Guarded is a component whose things have a transform.
+type Guarded struct {
+	pulumi.ResourceState
+	Size pulumi.IntOutput `pulumi:"size"`
+}
+
+// NewGuarded registers a guarded component and its things.
+func NewGuarded(ctx *pulumi.Context, name string, args GuardedArgs, options ...pulumi.ResourceOption) (*Guarded, error) {
+	guarded := &Guarded{}
+	if err := ctx.RegisterComponentResource(p.GetTypeToken(ctx.Context()), name, guarded, options...); err != nil {
+		return nil, err
+	}
+	larger := func(_ context.Context, given *pulumi.ResourceTransformArgs) *pulumi.ResourceTransformResult {
+		size := given.Props["size"].(pulumi.Output).ApplyT(func(size any) (float64, error) {
+			if given.Name == args.Refused {
+				return 0, fmt.Errorf("no size of %s today", given.Name)
+			}
+			return size.(float64) + 100, nil
+		})
+		return &pulumi.ResourceTransformResult{Props: pulumi.Map{"size": size}, Opts: given.Opts}
+	}
+	transforms := pulumi.Transforms([]pulumi.ResourceTransform{larger})
+	for number := range args.Count {
+		inputs := pulumi.Map{"size": args.Size}
+		child := fmt.Sprintf("%s-%d", name, number)
+		err := ctx.RegisterResource("things:index:Thing", child, inputs, &plainResource{}, pulumi.Parent(guarded), transforms)
+		if err != nil {
+			return nil, err
+		}
+	}
+	guarded.Size = args.Size.ToIntOutput()
+	return guarded, nil
+}

@@ -1,0 +1,58 @@
+/**
+ * A component in TypeScript with a transform and hooks of its own, which the engine calls also when Construct has ended.
+ *
+ * Where the environment variable GUARDED_LOG names a file, each hook adds a line to it: the moment and the resource.
+ */
+import { appendFileSync } from "fs";
+
+import * as pulumi from "@pulumi/pulumi";
+
+const MOMENTS = ["beforeCreate", "afterCreate", "beforeUpdate", "afterUpdate", "beforeDelete", "afterDelete"];
+
+class Thing extends pulumi.CustomResource {
+    constructor(name: string, size: pulumi.Input<number>, opts: pulumi.CustomResourceOptions) {
+        super("things:index:Thing", name, { size }, opts);
+    }
+}
+
+export interface GuardedArgs {
+    size: pulumi.Input<number>;
+    /** How many things it has. */
+    count: number;
+    /** The moment in which the hook fails. */
+    refused?: string;
+    /** The moment in which the process of the host ends. */
+    dies?: string;
+}
+
+function larger({ props, opts }: any): any {
+    return { props: { ...props, size: pulumi.output(props.size).apply((size: any) => size + 100) }, opts };
+}
+
+/** A component whose things have hooks. */
+export class Guarded extends pulumi.ComponentResource {
+    public readonly size: pulumi.Output<number>;
+    constructor(name: string, args: GuardedArgs, opts?: pulumi.ComponentResourceOptions) {
+        super("tsbox:index:Guarded", name, {}, opts);
+        const hooks: any = {};
+        for (const moment of MOMENTS) {
+            const run = async (call: any) => {
+                if (process.env.GUARDED_LOG) {
+                    appendFileSync(process.env.GUARDED_LOG, `${moment} ${call.name}\n`);
+                }
+                if (args.dies === moment) {
+                    process.kill(process.pid, "SIGKILL");
+                }
+                if (args.refused === moment) {
+                    throw new Error(`no ${moment} of ${call.name} today`);
+                }
+            };
+            hooks[moment] = [new pulumi.ResourceHook(`${name} ${moment}`, run)];
+        }
+        for (let number = 0; number < args.count; number++) {
+            new Thing(`${name}-${number}`, args.size, { parent: this, transforms: [larger], hooks } as any);
+        }
+        this.size = pulumi.output(args.size);
+        this.registerOutputs({ size: this.size });
+    }
+}

@@ -1,0 +1,61 @@
+"""A component in Python with a transform and hooks of its own, which the engine calls also when Construct has ended.
+
+Where the environment variable GUARDED_LOG names a file, each hook adds a line to it: the moment and the resource.
+"""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any, Optional, TypedDict
+
+import pulumi
+
+MOMENTS = ("before_create", "after_create", "before_update", "after_update", "before_delete", "after_delete")
+
+
+class GuardedArgs(TypedDict):
+    size: pulumi.Input[int]
+    count: int
+    """How many things it has."""
+    refused: Optional[str]
+    """The moment in which the hook fails."""
+    dies: Optional[str]
+    """The moment in which the process of the host ends."""
+
+
+class Thing(pulumi.CustomResource):
+    def __init__(self, name: str, size: Any, opts: pulumi.ResourceOptions) -> None:
+        super().__init__("things:index:Thing", name, {"size": size}, opts)
+
+
+def larger(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult:
+    size = pulumi.Output.from_input(args.props["size"]).apply(lambda size: int(size) + 100)
+    return pulumi.ResourceTransformResult({**args.props, "size": size}, args.opts)
+
+
+class Guarded(pulumi.ComponentResource):
+    """A component whose things have hooks."""
+
+    size: pulumi.Output[int]
+
+    def __init__(self, name: str, args: GuardedArgs, opts: Optional[pulumi.ResourceOptions] = None) -> None:
+        super().__init__("pybox:index:Guarded", name, {}, opts)
+
+        def hook(moment: str) -> pulumi.ResourceHook:
+            async def run(call: pulumi.ResourceHookArgs) -> None:
+                if log := os.environ.get("GUARDED_LOG"):
+                    with Path(log).open("a") as file:
+                        file.write(f"{moment} {call.name}\n")
+                if args.get("dies") == moment:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                if args.get("refused") == moment:
+                    raise ValueError(f"no {moment} of {call.name} today")
+
+            return pulumi.ResourceHook(f"{name} {moment}", run)
+
+        hooks = pulumi.ResourceHookBinding(**{moment: [hook(moment)] for moment in MOMENTS})
+        below = pulumi.ResourceOptions(parent=self, transforms=[larger], hooks=hooks)
+        for number in range(int(args["count"])):
+            Thing(f"{name}-{number}", args["size"], below)
+        self.size = pulumi.Output.from_input(args["size"])
+        self.register_outputs({"size": self.size})
