@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import stackwright as sw
 
 from conftest import ROOT, Memory, Vault, on_loop, states
 
-pytest.importorskip("pulumi")
+pulumi = pytest.importorskip("pulumi")
 
 # Each Construct waits on one thread of the SDK for its state, on one more for an inner component, and on a further one for
 # what it registers then.
@@ -75,6 +77,21 @@ class Modules:
         await self.meets(stack.destroy(**limits))
         assert memory.things == {}
 
+    async def live_without_diff(self, memory: Memory, resize: Any) -> None:
+        """Plays operations in which Diff does not wait: Construct waits for what comes after it. Each has changes, as nothing else follows Diff."""
+        stack, limits = self.stack, self.limits
+        await self.meets(stack.up(**limits), "create")
+        resize()
+        await self.meets(stack.preview(**limits), "update")
+        changed = await self.meets(stack.up(refresh=True, **limits), "update")
+        assert changed.changes["update"] == 3 * COUNT, changed.changes
+        resize()
+        # Its Read has waited before an update begins.
+        changed = await self.meets(stack.up(refresh=True, refresh_program=True, **limits), "read")
+        assert changed.changes["update"] == 3 * COUNT, changed.changes
+        await self.meets(stack.destroy(**limits))
+        assert memory.things == {}
+
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -90,23 +107,92 @@ def commands(gobox: list[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, lis
     return {"pymodule": [sys.executable, "-u", str(ROOT / "testkit" / "python-module")], "gobox": gobox}
 
 
-@pytest.mark.parametrize("inner", ["same", "other"])
-@pytest.mark.parametrize("parallel", [1, 2, 0], ids=["one", "two", "unbounded"])
+class Remote(pulumi.ComponentResource):  # type: ignore[misc, name-defined]
+    """A module as a program of the SDK sees it."""
+
+    def __init__(self, outer: str, name: str, inputs: dict[str, Any]) -> None:
+        super().__init__(f"{outer}:index:Module", name, inputs, None, remote=True)
+
+
+def place(number: int, inner: str) -> tuple[str, list[str]]:
+    """Returns the package of a module and that of the module inside it."""
+    outer = OUTER[number % 2]
+    return outer, [outer if inner == "same" else OUTER[1 - number % 2]]
+
+
+def own_program(size: Callable[[], int], inner: str) -> sw.Program:
+    async def program(ctx: sw.Context) -> None:
+        for number in range(TOP):
+            outer, inside = place(number, inner)
+            ctx.remote_component(f"{outer}:index:Module", f"module-{number}", {"size": size(), "inner": inside})
+
+    return program
+
+
+def sdk_program(size: Callable[[], int], inner: str) -> sw.Program:
+    def program() -> None:
+        for number in range(TOP):
+            outer, inside = place(number, inner)
+            Remote(outer, f"module-{number}", {"size": size(), "inner": inside})
+
+    return program
+
+
+@pytest.mark.parametrize(
+    ("parallel", "inner", "written"),
+    [(parallel, inner, own_program) for parallel in (1, 2, 0) for inner in ("same", "other")] + [(0, "other", sdk_program)],
+    ids=lambda value: getattr(value, "__name__", value),
+)
 @on_loop
 async def test_calls_that_wait_for_construct_never_hang(
-    tmp_path: Path, memory: Memory, commands: dict[str, list[str]], log: Path, parallel: int, inner: str
+    tmp_path: Path,
+    memory: Memory,
+    commands: dict[str, list[str]],
+    log: Path,
+    parallel: int,
+    inner: str,
+    written: Callable[..., sw.Program],
 ) -> None:
+    async with modules(tmp_path, memory, commands, log, parallel, written, inner) as (played, resize):
+        await played.live(memory, resize)
+
+
+@pytest.mark.parametrize(
+    ("parallel", "written"),
+    [(1, own_program), (1, sdk_program), (0, sdk_program)],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+@on_loop
+async def test_an_update_waits_for_construct_where_its_diff_does_not(
+    tmp_path: Path,
+    memory: Memory,
+    commands: dict[str, list[str]],
+    log: Path,
+    parallel: int,
+    written: Callable[..., sw.Program],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MODULE_SKIPS", "diff")
+    async with modules(tmp_path, memory, commands, log, parallel, written, "other") as (played, resize):
+        await played.live_without_diff(memory, resize)
+
+
+@contextlib.asynccontextmanager
+async def modules(
+    tmp_path: Path,
+    memory: Memory,
+    commands: dict[str, list[str]],
+    log: Path,
+    parallel: int,
+    written: Callable[..., sw.Program],
+    inner: str,
+) -> AsyncIterator[tuple[Modules, Callable[[], None]]]:
+    """Opens a stack of modules; the function changes their sizes."""
     size = 1
 
     def resize() -> None:
         nonlocal size
         size += 1
-
-    async def program(ctx: sw.Context) -> None:
-        for number in range(TOP):
-            outer = OUTER[number % 2]
-            inside = outer if inner == "same" else OUTER[1 - number % 2]
-            ctx.remote_component(f"{outer}:index:Module", f"module-{number}", {"size": size, "inner": [inside]})
 
     async with sw.Engine(
         store=f"file://{tmp_path / 'state'}",
@@ -114,8 +200,8 @@ async def test_calls_that_wait_for_construct_never_hang(
         providers={"things": memory},
         plugins=sw.Plugins(commands=commands),
     ) as engine:
-        stack = await engine.stack("shop/dev", program)
-        await Modules(stack, {"parallel": parallel} if parallel else {}, log).live(memory, resize)
+        stack = await engine.stack("shop/dev", written(lambda: size, inner))
+        yield Modules(stack, {"parallel": parallel} if parallel else {}, log), resize
 
 
 @pytest.mark.parametrize("parallel", [1, 0], ids=["one", "unbounded"])
