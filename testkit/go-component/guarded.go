@@ -14,7 +14,7 @@ type GuardedArgs struct {
 	Size pulumi.IntInput `pulumi:"size"`
 	// Count is how many things it has.
 	Count int `pulumi:"count"`
-	// Refused is the thing that the transform refuses.
+	// Refused is the thing that the transform refuses, or "construct", which the component does.
 	Refused string `pulumi:"refused,optional"`
 }
 
@@ -29,6 +29,9 @@ func NewGuarded(ctx *pulumi.Context, name string, args GuardedArgs, options ...p
 	guarded := &Guarded{}
 	if err := ctx.RegisterComponentResource(p.GetTypeToken(ctx.Context()), name, guarded, options...); err != nil {
 		return nil, err
+	}
+	if args.Refused == "construct" {
+		return nil, fmt.Errorf("no construct of %s today", name)
 	}
 	larger := func(_ context.Context, given *pulumi.ResourceTransformArgs) *pulumi.ResourceTransformResult {
 		size := given.Props["size"].(pulumi.Output).ApplyT(func(size any) (float64, error) {

@@ -19,7 +19,7 @@ export interface GuardedArgs {
     size: pulumi.Input<number>;
     /** How many things it has. */
     count: number;
-    /** The moment in which the hook fails. */
+    /** The moment in which the hook fails, or `construct`, in which the component does. */
     refused?: string;
     /** The moment in which the process of the host ends. */
     dies?: string;
@@ -34,6 +34,9 @@ export class Guarded extends pulumi.ComponentResource {
     public readonly size: pulumi.Output<number>;
     constructor(name: string, args: GuardedArgs, opts?: pulumi.ComponentResourceOptions) {
         super("tsbox:index:Guarded", name, {}, opts);
+        if (args.refused === "construct") {
+            throw new Error(`no construct of ${name} today`);
+        }
         const hooks: any = {};
         for (const moment of MOMENTS) {
             const run = async (call: any) => {

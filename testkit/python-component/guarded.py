@@ -18,7 +18,7 @@ class GuardedArgs(TypedDict):
     count: int
     """How many things it has."""
     refused: Optional[str]
-    """The moment in which the hook fails."""
+    """The moment in which the hook fails, or `construct`, in which the component does."""
     dies: Optional[str]
     """The moment in which the process of the host ends."""
 
@@ -40,6 +40,8 @@ class Guarded(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: GuardedArgs, opts: Optional[pulumi.ResourceOptions] = None) -> None:
         super().__init__("pybox:index:Guarded", name, {}, opts)
+        if args.get("refused") == "construct":
+            raise ValueError(f"no construct of {name} today")
 
         def hook(moment: str) -> pulumi.ResourceHook:
             async def run(call: pulumi.ResourceHookArgs) -> None:
