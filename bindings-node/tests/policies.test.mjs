@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 import { isSecret, Policy, secret, unwrap } from "../index.mjs";
 
-import { failureOf, folder, memoryEngine } from "./support.mjs";
+import { failureOf, folder, memoryEngine, noPythonPlugin, pythonOfPlugins } from "./support.mjs";
 
 const THING = "mem:index:Thing";
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
@@ -239,6 +239,38 @@ test("a pack in a folder is started by the engine, and ends with the operation",
         const lines = fs.readdirSync("/proc").filter((name) => /^\d+$/.test(name)).map(commandLine);
         assert.deepEqual(lines.filter((line) => line.includes(pack)), []);
     }
+});
+
+const PYTHON_PACK = `
+from pulumi_policy import EnforcementLevel, PolicyConfigSchema, PolicyPack, ResourceValidationPolicy
+
+def owned(args):
+    if args.resource_type == "mem:index:Thing" and "owner" not in args.props:
+        return {**args.props, "owner": args.get_config()["owner"]}
+
+PolicyPack("owners", [
+    ResourceValidationPolicy(
+        "owned", "Things have an owner.", remediate=owned, enforcement_level=EnforcementLevel.REMEDIATE,
+        config_schema=PolicyConfigSchema({"owner": {"type": "string", "default": "shop"}}),
+    ),
+])
+`;
+
+test("a pack in Python rewrites inputs with the defaults of its settings", { skip: noPythonPlugin }, async (t) => {
+    const pack = folder(t);
+    const virtualenv = path.dirname(path.dirname(pythonOfPlugins));
+    fs.writeFileSync(path.join(pack, "PulumiPolicy.yaml"), `runtime:\n  name: python\n  options:\n    virtualenv: ${virtualenv}\n`);
+    fs.writeFileSync(path.join(pack, "__main__.py"), PYTHON_PACK);
+    const things = new Things();
+    const engine = memoryEngine(things);
+    const stack = await engine.stack("shop/dev", { program });
+    await stack.up({ localPolicyPacks: [{ name: "owners", path: pack }] });
+    assert.deepEqual([things.created.a.owner, things.created.b.owner], ["shop", "shop"]);
+    const plan = await stack.preview({ localPolicyPacks: [{ name: "owners", path: pack, config: { owned: { owner: "team" } } }] });
+    assert.deepEqual(plan.changes, { same: 1, update: 2 });
+    const wrong = stack.preview({ localPolicyPacks: [{ name: "owners", path: pack, config: { owned: { owner: 3 } } }] });
+    assert.match((await failureOf(wrong)).message, /the policy "owned" of the pack "owners" has the setting "owner", which is no string/);
+    await engine.close();
 });
 
 /** Returns the command line of a process; nothing for one that has ended. */

@@ -93,15 +93,16 @@ export async function failureOf(promise) {
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 const testkit = path.join(root, "testkit");
-const python = process.env.STACKWRIGHT_TEST_PYTHON ?? path.join(root, ".venv", "bin", "python");
+/** The interpreter of plugins in Python. */
+export const pythonOfPlugins = process.env.STACKWRIGHT_TEST_PYTHON ?? path.join(root, ".venv", "bin", "python");
 const gobox = path.join(root, "target", "testkit", "pulumi-resource-gobox");
 
 /** Why tests with a plugin in Python are skipped, or false. In CI, where everything is installed, a missing Python fails them. */
-export const noPythonPlugin = !process.env.CI && !fs.existsSync(python) && `there is no ${python}`;
+export const noPythonPlugin = !process.env.CI && !fs.existsSync(pythonOfPlugins) && `there is no ${pythonOfPlugins}`;
 
 /** The commands of component plugins in three languages. */
 export const componentPlugins = {
-    pybox: [python, "-u", path.join(testkit, "python-component")],
+    pybox: [pythonOfPlugins, "-u", path.join(testkit, "python-component")],
     tsbox: ["node", path.join(root, "node_modules/@pulumi/pulumi/cmd/run-plugin/index.js"), path.join(testkit, "node-component")],
     gobox: [gobox],
 };

@@ -260,3 +260,57 @@ def test_a_pack_in_a_folder_is_started_by_the_engine(make_engine: MakeEngine, me
             assert not analysis.passed
 
     run(work)
+
+
+STRICT_PACK = """\
+from pulumi_policy import EnforcementLevel, PolicyConfigSchema, PolicyPack, ResourceValidationPolicy, StackValidationPolicy
+
+def owned(args):
+    if args.resource_type == "mem:index:Thing" and "owner" not in args.props:
+        return {**args.props, "owner": args.get_config()["owner"]}
+
+def few(args, report_violation):
+    things = [resource for resource in args.resources if resource.resource_type == "mem:index:Thing"]
+    if len(things) > args.get_config()["most"]:
+        report_violation("there are " + ", ".join(sorted(thing.name for thing in things)))
+
+PolicyPack("strict", [
+    ResourceValidationPolicy(
+        "owned", "Things have an owner.", remediate=owned, enforcement_level=EnforcementLevel.REMEDIATE,
+        config_schema=PolicyConfigSchema({"owner": {"type": "string"}}, ["owner"]),
+    ),
+    StackValidationPolicy(
+        "few", "There are few things.", few, enforcement_level=EnforcementLevel.MANDATORY,
+        config_schema=PolicyConfigSchema({"most": {"type": "number", "default": 1}}),
+    ),
+])
+"""
+
+
+def test_a_pack_of_the_sdk_rewrites_inputs_judges_the_stack_and_gets_its_settings(
+    make_engine: MakeEngine, memory: Memory, tmp_path: Path
+) -> None:
+    folder = tmp_path / "strict"
+    folder.mkdir()
+    (folder / "PulumiPolicy.yaml").write_text(f"runtime:\n  name: python\n  options:\n    virtualenv: {sys.prefix}\n")
+    (folder / "__main__.py").write_text(STRICT_PACK)
+
+    def pack(**few: object) -> sw.PolicyPack:
+        return {"name": "strict", "path": str(folder), "config": {"owned": {"owner": "shop"}, "few": few}}
+
+    async def work() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            with pytest.raises(sw.FailedError, match="policy few of strict is violated: There are few things.\nthere are a, b"):
+                await stack.preview(policies=[pack()])
+            with pytest.raises(sw.InvalidInputError, match='the policy "owned" of the pack "strict" needs the setting "owner"'):
+                await stack.preview(policies=[{"name": "strict", "path": str(folder)}])
+            with pytest.raises(sw.InvalidInputError, match='"strict" has the setting "most", which is no number'):
+                await stack.preview(policies=[pack(most="two")])
+            result = await stack.up(policies=[pack(most=2)])
+            assert dict(result.changes) == {"create": 3}
+            known = states(await stack.export_deployment())
+            assert known["a"]["inputs"]["owner"] == "shop" and known["b"]["inputs"]["owner"] == "shop"
+            assert (await stack.up(policies=[pack(most=2)])).changes == {"same": 3}
+
+    run(work)

@@ -6,6 +6,7 @@ mod folder;
 mod host;
 mod option;
 mod pack;
+mod schema;
 mod settings;
 mod subject;
 

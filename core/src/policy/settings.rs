@@ -1,6 +1,6 @@
 //! The configuration of a pack's policies: the options override the defaults of the pack.
 
-use super::PolicyPackOption;
+use super::{PolicyPackOption, schema::SettingsSchema};
 use crate::{
     error::{Error, ErrorKind, Result},
     event::EnforcementLevel,
@@ -14,10 +14,10 @@ pub(super) struct DeclaredPolicy {
     pub(super) level: Result<EnforcementLevel, i32>,
     /// True if it analyzes all resources together.
     pub(super) is_of_stack: bool,
-    /// The default settings.
+    /// The settings with which the pack begins. They override the defaults of the schema.
     pub(super) settings: PropertyMap,
-    /// The names of the settings that it needs.
-    pub(super) required: Vec<String>,
+    /// The rules of its settings.
+    pub(super) schema: SettingsSchema,
 }
 
 /// A policy with its effective level and settings.
@@ -40,7 +40,7 @@ impl EnforcedPolicy {
 /// Returns the policies of a pack with the levels and settings of the options.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`] for a missing setting, [`ErrorKind::Plugin`] for an unknown level; both name the pack.
+/// [`ErrorKind::InvalidInput`] for a missing setting and one that breaks its schema, [`ErrorKind::Plugin`] for an unknown level; both name the pack.
 pub(super) fn reconcile(
     option: &PolicyPackOption,
     declared: Vec<DeclaredPolicy>,
@@ -56,9 +56,11 @@ pub(super) fn reconcile(
                 )
             })?,
         };
-        let mut settings = policy.settings;
-        for (name, value) in to_properties(source.properties)?.iter() {
-            settings.insert(name.clone(), value.clone());
+        let mut settings = policy.schema.defaults.clone();
+        for given in [policy.settings, to_properties(source.properties)?] {
+            for (name, value) in given {
+                settings.insert(name, value);
+            }
         }
         let enforced = EnforcedPolicy {
             name: policy.name,
@@ -66,10 +68,10 @@ pub(super) fn reconcile(
             is_of_stack: policy.is_of_stack,
             settings,
         };
-        let mut required = policy.required.iter().filter(|_| enforced.is_enabled());
-        match required.find(|name| !enforced.settings.contains_key(name)) {
-            Some(missing) => Err(Error::invalid(format!(
-                "the policy {:?} of the pack {:?} needs the setting {missing:?}",
+        let fault = policy.schema.fault(&enforced.settings);
+        match fault.filter(|_| enforced.is_enabled()) {
+            Some(fault) => Err(Error::invalid(format!(
+                "the policy {:?} of the pack {:?} {fault}",
                 enforced.name, option.name
             ))),
             None => Ok(enforced),
@@ -100,13 +102,21 @@ mod tests {
     use super::*;
     use crate::property::PropertyValue;
 
+    fn limit() -> serde_json::Map<String, serde_json::Value> {
+        let schema = serde_json::json!({"limit": {"type": "number"}, "unit": {"default": "pieces"}});
+        schema.as_object().unwrap().clone()
+    }
+
     fn declared() -> Vec<DeclaredPolicy> {
         let policy = |name: &str, required: &[&str]| DeclaredPolicy {
             name: name.to_owned(),
             level: Ok(EnforcementLevel::Mandatory),
             is_of_stack: false,
             settings: PropertyMap::new(),
-            required: required.iter().map(ToString::to_string).collect(),
+            schema: SettingsSchema::new(
+                &to_properties(limit()).unwrap(),
+                required.iter().map(ToString::to_string).collect(),
+            ),
         };
         vec![policy("a", &[]), policy("b", &["limit"])]
     }
@@ -126,12 +136,20 @@ mod tests {
         );
         let limit = policies[1].settings.get("limit").unwrap();
         assert_eq!(*limit, PropertyValue::Number(3.0));
+        let unit = policies[1].settings.get("unit").unwrap();
+        assert_eq!(*unit, PropertyValue::from("pieces"));
     }
 
     #[test]
-    fn a_missing_setting_is_named_unless_its_policy_is_disabled() {
+    fn a_missing_or_wrong_setting_is_named_unless_its_policy_is_disabled() {
         let error = reconcile(&option(r#"{"name": "guard"}"#), declared()).unwrap_err();
         assert!(error.message().contains("\"limit\""), "{error}");
+        let text = option(r#"{"name": "guard", "config": {"b": {"limit": "three"}}}"#);
+        let error = reconcile(&text, declared()).unwrap_err();
+        assert_eq!(
+            error.message(),
+            r#"the policy "b" of the pack "guard" has the setting "limit", which is no number"#
+        );
         let disabled = option(r#"{"name": "guard", "config": {"b": "disabled"}}"#);
         assert_eq!(
             reconcile(&disabled, declared()).unwrap()[1].level,

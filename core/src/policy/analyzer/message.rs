@@ -7,6 +7,7 @@ use crate::{
     event::{EnforcementLevel, PolicyName, PolicySeverity, PolicyViolation},
     policy::{
         Analysis, PackName, Rewriting, Subject,
+        schema::SettingsSchema,
         settings::{DeclaredPolicy, EnforcedPolicy},
         subject::{provider_properties, shown, violation_level},
     },
@@ -110,16 +111,16 @@ pub(super) fn declared(info: &mut rpc::AnalyzerInfo) -> Result<Vec<DeclaredPolic
         let level = initial
             .as_ref()
             .map_or(policy.enforcement_level, |initial| initial.enforcement_level);
-        let settings = initial.and_then(|initial| initial.properties).unwrap_or_default();
-        let settings = from_struct(settings, &DecodeOptions::all("config"));
+        let decode = |values: Option<Struct>| {
+            let decoded = from_struct(values.unwrap_or_default(), &DecodeOptions::all("config"));
+            decoded.map_err(|error| error.message().to_owned())
+        };
+        let schema = policy.config_schema.unwrap_or_default();
         Ok(DeclaredPolicy {
             is_of_stack: policy.policy_type == i32::from(rpc::PolicyType::Stack),
             level: read_level(level).ok_or(level),
-            settings: settings.map_err(|error| error.message().to_owned())?,
-            required: policy
-                .config_schema
-                .map(|schema| schema.required)
-                .unwrap_or_default(),
+            settings: decode(initial.and_then(|initial| initial.properties))?,
+            schema: SettingsSchema::new(&decode(schema.properties)?, schema.required),
             name: policy.name,
         })
     });

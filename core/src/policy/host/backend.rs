@@ -17,6 +17,7 @@ use crate::{
     policy::{
         Analysis, PackName, PolicyPackOption, PolicySurroundings, Rewriting, Subject,
         pack::{LoadedPack, PackBackend},
+        schema::SettingsSchema,
         settings::{DeclaredPolicy, EnforcedPolicy, reconcile},
         subject::violation_level,
     },
@@ -80,7 +81,7 @@ impl HostFunctions {
             level: Ok(policy.level),
             is_of_stack: policy.is_of_stack,
             settings: PropertyMap::new(),
-            required: Vec::new(),
+            schema: SettingsSchema::default(),
         });
         let enforced = reconcile(option, declared.collect())?;
         let name = PackName {
