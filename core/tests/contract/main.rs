@@ -23,6 +23,7 @@ mod host_policies;
 mod imported;
 mod inheritance;
 mod journal;
+mod method_refusals;
 mod metrics;
 mod modules;
 mod nested_secrets;
