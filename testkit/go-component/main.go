@@ -66,6 +66,7 @@ func main() {
 	provider, err := infer.NewProviderBuilder().
 		WithNamespace("tests").
 		WithComponents(infer.ComponentF(NewBox), infer.ComponentF(NewCrate), infer.ComponentF(NewModule)).
+		WithComponents(infer.ComponentF(NewMirror)).
 		WithComponents(infer.ComponentF(NewGuarded)).
 		WithResources(infer.Resource(State{})).
 		WithModuleMap(map[tokens.ModuleName]tokens.ModuleName{"main": "index"}).

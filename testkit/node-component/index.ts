@@ -1,4 +1,4 @@
-/** Components in TypeScript: a box with a lid, which a provider of the host manages, and a box of another package inside; a crate. */
+/** Components in TypeScript: a box with a lid, which a provider of the host manages, and a box of another package inside; a crate; a mirror. */
 import * as pulumi from "@pulumi/pulumi";
 
 export { Guarded } from "./guarded";
@@ -79,5 +79,71 @@ export class Crate extends pulumi.ComponentResource {
         this.owner = pulumi.output(args.owner);
         this.later = pulumi.output(args.later);
         this.registerOutputs({ file: this.file, files: this.files, owner: this.owner, later: this.later });
+    }
+}
+
+export interface MirrorArgs {
+    size: pulumi.Input<any>;
+    key?: pulumi.Input<string>;
+}
+
+/** Returns the names of resources. */
+async function named(resources: any): Promise<string[]> {
+    const names: string[] = [];
+    for (const resource of resources ? [].concat(resources) : []) {
+        names.push(String(await (resource as any).urn.promise()).split("::").pop()!);
+    }
+    return names.sort();
+}
+
+async function marks(given: any) {
+    const output: any = pulumi.output(given);
+    const sources: Set<pulumi.Resource> = await output.allResources();
+    return { known: await output.isKnown, secret: await output.isSecret, from: await named([...sources]) };
+}
+
+/** Returns what has arrived at the host: the options, and the marks of each input. */
+async function seen(args: any, opts: any): Promise<string> {
+    const providers: any = {};
+    for (const name of Object.keys(opts.providers || {})) {
+        providers[name] = (await named(opts.providers[name]))[0];
+    }
+    const { create, update } = opts.customTimeouts || ({} as any);
+    const hooks = (opts.hooks && opts.hooks.afterCreate) || [];
+    const all: any = {
+        aliases: opts.aliases.map((alias: any) => (typeof alias === "string" ? alias : `name ${alias.name}`)),
+        customTimeouts: create || update ? { create, update } : undefined,
+        deletedWith: await named(opts.deletedWith),
+        dependsOn: await named(opts.dependsOn),
+        hooks: hooks.map((hook: any) => (typeof hook === "string" ? hook : hook.name)),
+        ignoreChanges: opts.ignoreChanges,
+        parent: await named(opts.parent),
+        protect: opts.protect,
+        providers,
+        replaceOnChanges: opts.replaceOnChanges,
+        replacementTrigger: opts.replacementTrigger,
+        retainOnDelete: opts.retainOnDelete,
+    };
+    const options: any = {};
+    for (const name of Object.keys(all)) {
+        if (all[name] && JSON.stringify(all[name]) !== "[]" && JSON.stringify(all[name]) !== "{}") {
+            options[name] = all[name];
+        }
+    }
+    const inputs: any = {};
+    for (const name of Object.keys(args)) {
+        inputs[name] = await marks(args[name]);
+    }
+    return JSON.stringify({ inputs, options });
+}
+
+/** A component with a thing, whose output is what has arrived at its host. */
+export class Mirror extends pulumi.ComponentResource {
+    public readonly seen: pulumi.Output<string>;
+    constructor(name: string, args: MirrorArgs, opts?: pulumi.ComponentResourceOptions) {
+        super("tsbox:index:Mirror", name, {}, opts);
+        new Thing(`${name}-thing`, { size: args.size }, { parent: this });
+        this.seen = pulumi.output(seen(args, opts || {}));
+        this.registerOutputs({ seen: this.seen });
     }
 }

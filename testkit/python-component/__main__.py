@@ -3,7 +3,8 @@
 from box import Box
 from crate import Crate
 from guarded import Guarded
+from mirror import Mirror
 from pulumi.provider.experimental import component_provider_host
 
 if __name__ == "__main__":
-    component_provider_host(name="pybox", components=[Box, Crate, Guarded])
+    component_provider_host(name="pybox", components=[Box, Crate, Guarded, Mirror])
