@@ -80,9 +80,15 @@ fn place(position: &SourcePosition) -> Option<String> {
     })
 }
 
-/// Returns the place of a request for display; of one without a position, the innermost place in its stack trace that is known.
+/// Returns the place of a request for display; of one without a position, the first place in its stack trace that is known and in no
+/// installed package. The traces of SDKs begin with the innermost frame, and that of a component with those of the program.
 pub(super) fn place_of_use(position: &SourcePosition, trace: &[SourcePosition]) -> Option<String> {
-    place(position).or_else(|| trace.iter().rev().find_map(place))
+    let in_program = |place: &String| {
+        !place
+            .split('/')
+            .any(|folder| folder == "node_modules" || folder == "site-packages")
+    };
+    place(position).or_else(|| trace.iter().filter_map(place).find(in_program))
 }
 
 #[cfg(test)]
@@ -124,11 +130,14 @@ mod tests {
         }
         assert_eq!(place(&None), None);
         let trace = [
-            position("project:///main.py#3"),
-            position("project:///box.py#7"),
             None,
+            position("project:///node_modules/@pulumi/pulumi/resource.js#637"),
+            position("project:///../venv/lib/site-packages/pulumi/resource.py#9"),
+            position("project:///box.py#7"),
+            position("project:///main.py#3"),
         ];
         assert_eq!(place_of_use(&None, &trace).as_deref(), Some("box.py:7"));
+        assert_eq!(place_of_use(&None, &trace[..3]), None);
         let own = position("project:///own.py#1");
         assert_eq!(place_of_use(&own, &trace).as_deref(), Some("own.py:1"));
     }

@@ -39,12 +39,21 @@ impl Positions {
     }
 }
 
+/// Returns the path of a `file` URI. That of a module of ECMAScript is a path itself for the SDK for Node, which appends it to its folder.
+fn path_of(uri: &str) -> Option<PathBuf> {
+    let url = url::Url::parse(uri).ok().filter(|url| url.scheme() == "file")?;
+    let path = url.to_file_path().ok()?;
+    match path.to_str().and_then(|path| path.split_once("/file:/")) {
+        Some((_, module)) => url::Url::parse(&format!("file:///{module}"))
+            .ok()?
+            .to_file_path()
+            .ok(),
+        None => Some(path),
+    }
+}
+
 fn translate(root: &Path, uri: &str, line: i32, column: i32) -> SourcePosition {
-    let path = url::Url::parse(uri)
-        .ok()
-        .filter(|url| url.scheme() == "file")?
-        .to_file_path()
-        .ok()?;
+    let path = path_of(uri)?;
     let relative = relative_to(root, &path);
     let mut text: SmolStr = format_smolstr!("project:///{}", relative.to_string_lossy().replace('\\', "/"));
     if line > 0 {
@@ -86,6 +95,13 @@ mod tests {
         )
         .unwrap();
         assert_eq!(text, "project:///main.py#3,7");
+    }
+
+    #[test]
+    fn the_uri_of_a_module_that_is_appended_to_a_folder_is_found_there() {
+        let uri = "file:///home/me/file:/home/me/my%2520project/index.mjs";
+        let text = translate(Path::new("/home/me/my project"), uri, 3, 7).unwrap();
+        assert_eq!(text, "project:///index.mjs#3,7");
     }
 
     #[test]
