@@ -303,6 +303,26 @@ test("the environment and the working directory are unchanged", async () => {
     assert.equal(process.cwd(), directory);
 });
 
+// The oldest supported version of the SDK has no such function.
+const skipExists = pulumi.runtime.existsResource === undefined && "this version of the SDK cannot ask whether a resource exists";
+
+test("a program can ask whether a resource exists", { skip: skipExists }, async () => {
+    const provider = new Memory();
+    provider.things.set("there", { size: 1 });
+    const stack = await memoryEngine(provider).stack("shop/dev", {
+        program: sdkProgram(async () => {
+            const exists = (id) => pulumi.runtime.existsResource("mem:index:Thing", id, {}, {});
+            return { there: exists("there"), gone: exists("gone"), later: exists(new Thing("a", {}).id) };
+        }),
+    });
+    // An unknown identity has no answer.
+    assert.equal(unwrap((await stack.preview()).outputs).gone, false);
+    assert.deepEqual(unwrap((await stack.up()).outputs), { there: true, gone: false, later: true });
+    const { deployment } = await stack.exportDeployment();
+    const names = deployment.resources.map(({ urn }) => urn.split("::").at(-1)).sort();
+    assert.deepEqual(names, ["a", "default", "shop-dev"], "what is asked for is not recorded");
+});
+
 test("a missing copy of the SDK is reported", async () => {
     const stack = await memoryEngine().stack("shop/dev", {
         program: sdkProgram(async () => undefined, { sdk: "/nowhere/at/all.js" }),
