@@ -28,11 +28,13 @@ def line(function: Any, text: str) -> int:
     return first + next(number for number, found in enumerate(lines) if text in found)
 
 
-async def failure(tmp_path: Path, memory: Memory, commands: dict[str, list[str]], program: Any) -> str:
+async def failure(
+    tmp_path: Path, memory: Memory, commands: dict[str, list[str]], program: Any, **providers: sw.Provider
+) -> str:
     async with sw.Engine(
         store=f"file://{tmp_path / 'state'}",
         secrets=Vault(),
-        providers={"things": memory},
+        providers={"things": memory, **providers},
         plugins=sw.Plugins(commands=commands),
     ) as engine:
         stack = await engine.stack("shop/dev", program, root_directory=Path(__file__).parent)
@@ -75,3 +77,25 @@ async def test_a_failed_method_states_where_it_is_called(
     text = await failure(tmp_path, memory, {package: command}, program)
     assert f"call to function '{method}' failed: " in text and "no such key" in text
     assert "hint: the method is called at main.go:7" in text
+
+
+class Nested(sw.Provider):
+    """Constructs components with one inside, which fails."""
+
+    async def construct(self, ctx: sw.Context, request: sw.ConstructRequest) -> dict[str, Any]:
+        if request.type.endswith(":Inner"):
+            raise sw.ProviderError("no room")
+        await ctx.remote_component("nested:index:Inner", "inner")["x"]
+        return {}
+
+
+@on_loop
+async def test_a_failed_component_of_the_host_inside_another_one_states_the_line_of_the_sdk_program(
+    tmp_path: Path, memory: Memory
+) -> None:
+    def program() -> None:
+        Remote("nested:index:Outer", {})
+
+    text = await failure(tmp_path, memory, {}, program, nested=Nested())
+    assert "nested:index:Inner resource 'inner' has a problem: no room" in text
+    assert f"hint: the component is used at {Path(__file__).name}:{line(program, 'Remote(')}" in text
