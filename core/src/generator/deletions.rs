@@ -103,7 +103,10 @@ impl Deletions {
         let protecting = Box::pin(protect_dependencies(context, pending, registered));
         let (pending, registered) = protecting.await?;
         let current = |urn: &Urn| context.claims.current_urn(urn);
-        let order = destroy_order(&pending, &registered, current, |urn| is_live(context, urn));
+        let inside = |old: &StateRef| needs_inside(&context.base, old);
+        let order = destroy_order(&pending, &registered, inside, current, |urn| {
+            is_live(context, urn)
+        });
         let pending = pending.into_iter().map(|deletion| (deletion.record, deletion.op));
         let registered = registered.into_iter().map(|RegisteredDeletion { record, .. }| {
             let op = if record.state.external {
@@ -205,6 +208,16 @@ fn still_needed(context: &Context) -> FxHashSet<usize> {
     users.extend(&dependents);
     let needed = graph.transitive_dependencies(&users);
     needed.into_iter().chain(dependents).collect()
+}
+
+/// Returns the URNs of the records below the components on which a record of the base depends.
+fn needs_inside(base: &PriorState, old: &StateRef) -> Vec<Urn> {
+    let position = base.position(&old.state.urn).filter(|_| !old.state.delete);
+    let inside = position.map(|position| base.graph().needs_inside(position));
+    let inside = inside.into_iter().flatten();
+    inside
+        .map(|position| base.records()[position].state.urn.clone())
+        .collect()
 }
 
 /// Refuses deletions of records with delete hooks, which only their program can run.

@@ -1,4 +1,5 @@
-//! The order of a destroy with the program: each record is deleted before its current and former dependencies.
+//! The order of a destroy with the program: each record is deleted before its current and former dependencies, and before what was
+//! below the components among the former ones.
 
 use std::sync::Arc;
 
@@ -7,17 +8,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::{
     generator::deletions::{PendingDeletion, RegisteredDeletion},
     resource::ResourceState,
-    state::{Cycles, DependencyGraph, stable_order, valid_order},
+    state::{Cycles, DependencyGraph, StateRef, stable_order, valid_order},
     urn::Urn,
 };
 
 /// Returns for each deletion, the pending ones first, the indices of those that must be deleted before it.
 ///
-/// `current` returns the URN of a record in this run, and `is_live` returns whether a URN has a record besides its old
-/// copies.
+/// `inside` returns the URNs of the records below the components on which a record of the base depends, `current` the URN of a
+/// record in this run, and `is_live` whether a URN has a record besides its old copies.
 pub(super) fn destroy_order(
     pending: &[PendingDeletion],
     registered: &[RegisteredDeletion],
+    inside: impl Fn(&StateRef) -> Vec<Urn>,
     current: impl Fn(&Urn) -> Urn,
     is_live: impl Fn(&Urn) -> bool,
 ) -> Vec<Vec<usize>> {
@@ -29,14 +31,17 @@ pub(super) fn destroy_order(
     let mut complete = Vec::with_capacity(plain.capacity());
     for PendingDeletion { record, .. } in pending {
         // A dependency that this run renamed is no former dependency, which a cycle may drop.
-        let state = with_all_needs(&without_needs(&record.state, stays), None, &former);
-        complete.push(Arc::clone(&state));
+        let state = with_all_needs(&without_needs(&record.state, stays), None, Vec::new(), &former);
+        let inside = inside(record).into_iter().filter(|urn| !stays(urn)).collect();
+        complete.push(with_all_needs(&state, None, inside, &former));
         plain.push(state);
     }
     for RegisteredDeletion { record, old } in registered {
-        let state = with_all_needs(&without_needs(&record.state, stays), None, &former);
+        let state = with_all_needs(&without_needs(&record.state, stays), None, Vec::new(), &former);
+        let inside = old.as_ref().map(&inside).unwrap_or_default();
+        let inside = inside.into_iter().filter(|urn| !stays(urn)).collect();
         let old = old.as_ref().map(|old| without_needs(&old.state, stays));
-        complete.push(with_all_needs(&state, old.as_deref(), &former));
+        complete.push(with_all_needs(&state, old.as_deref(), inside, &former));
         plain.push(state);
     }
     deletion_order(&complete)
@@ -76,10 +81,11 @@ fn without_needs(state: &Arc<ResourceState>, stays: impl Fn(&Urn) -> bool) -> Ar
     Arc::new(state)
 }
 
-/// Adds the dependencies that a record had before this run: the real resource still has them.
+/// Adds the dependencies that a record had before this run, `inside` components as well: the real resource still has them.
 fn with_all_needs(
     state: &Arc<ResourceState>,
     old: Option<&ResourceState>,
+    inside: Vec<Urn>,
     former: &FxHashMap<Urn, Urn>,
 ) -> Arc<ResourceState> {
     let mut own = FxHashSet::default();
@@ -95,6 +101,7 @@ fn with_all_needs(
             }
         });
     }
+    more.extend(inside.iter().map(|urn| former.get(urn).unwrap_or(urn)));
     more.retain(|urn| **urn != state.urn && !own.contains(urn));
     if more.is_empty() {
         return Arc::clone(state);
@@ -193,14 +200,26 @@ mod tests {
     #[test]
     fn a_dependency_that_the_program_has_dropped_still_counts() {
         let (now, before) = (state("b", &[]), state("b", &["a"]));
-        let complete = with_all_needs(&now, Some(&before), &FxHashMap::default());
+        let complete = with_all_needs(&now, Some(&before), Vec::new(), &FxHashMap::default());
         assert_eq!(complete.dependencies, [urn("a")]);
     }
 
     #[test]
     fn a_dependency_on_something_renamed_is_one_on_what_it_is_called_now() {
         let former = FxHashMap::from_iter([(urn("a"), urn("a2"))]);
-        let complete = with_all_needs(&state("b", &["a"]), None, &former);
+        let complete = with_all_needs(&state("b", &["a"]), None, Vec::new(), &former);
         assert!(complete.dependencies.contains(&urn("a2")));
+    }
+
+    #[test]
+    fn what_was_below_a_component_still_counts() {
+        let former = FxHashMap::from_iter([(urn("inside"), urn("inside2"))]);
+        let complete = with_all_needs(
+            &state("b", &["box"]),
+            None,
+            vec![urn("inside"), urn("box")],
+            &former,
+        );
+        assert_eq!(complete.dependencies, [urn("box"), urn("inside2")]);
     }
 }

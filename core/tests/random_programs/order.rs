@@ -10,7 +10,7 @@ use stackwright::{
 };
 
 use crate::{
-    plan::{Act, PARTS, Point, Script, Verb, number_of},
+    plan::{Act, KIT, PARTS, Point, Script, Verb, number_of},
     stage::Report,
     world::Called,
 };
@@ -33,7 +33,8 @@ pub(crate) fn check_order(act: &Act, script: &Script, report: &Report) {
     }
 }
 
-/// Returns what a resource depends on, itself or through components.
+/// Returns the things that a resource depends on, itself or through components: what is below the constructed component exists
+/// when that is registered; of what is below the other one, that which the program has registered before.
 fn dependencies(script: &Script, number: usize) -> Vec<usize> {
     if PARTS[1..].contains(&number) {
         return vec![PARTS[0]];
@@ -41,7 +42,22 @@ fn dependencies(script: &Script, number: usize) -> Vec<usize> {
     if number >= script.declared.len() {
         return Vec::new();
     }
-    script.dependencies(number)
+    let mut found = script.dependencies(number);
+    if found.contains(&0) {
+        let is_inside =
+            |other: &usize| script.in_turn && script.declared[*other].present && is_below(script, *other, 0);
+        found.extend((KIT..number).filter(is_inside));
+    }
+    if found.contains(&KIT) {
+        found.extend(PARTS);
+    }
+    found
+}
+
+/// Returns whether a declaration is below another one.
+fn is_below(script: &Script, number: usize, other: usize) -> bool {
+    let mut parents = std::iter::successors(script.parent(number), |parent| script.parent(*parent));
+    parents.any(|parent| parent == other)
 }
 
 fn check_dependencies(script: &Script, report: &Report, call: &Called) {
@@ -62,21 +78,39 @@ fn check_dependencies(script: &Script, report: &Report, call: &Called) {
 /// Checks the deletions of records that were live at the begin of the operation.
 fn check_deletions(report: &Report) {
     let live = |state: &&std::sync::Arc<ResourceState>| !state.delete && !state.pending_replacement;
-    let records: BTreeMap<&Urn, &ResourceState> = report
+    let in_order: Vec<&ResourceState> = report
         .before
         .resources
         .iter()
         .filter(live)
-        .map(|state| (&state.urn, &**state))
+        .map(|state| &**state)
         .collect();
+    let records: BTreeMap<&Urn, &ResourceState> = in_order.iter().map(|state| (&state.urn, *state)).collect();
+    let is_below = |state: &ResourceState, component: &Urn| {
+        let parents = std::iter::successors(state.parent.as_ref(), |urn| records.get(urn)?.parent.as_ref());
+        parents.into_iter().any(|urn| urn == component)
+    };
     let deletion = |record: &ResourceState| {
         let mut calls = report.calls.iter();
         calls.find(|call| call.point == Point::Delete && call.id == record.id.as_str())
     };
-    for record in records.values() {
+    for (position, record) in in_order.iter().enumerate() {
         let Some(own) = deletion(record) else { continue };
-        let mut needed: Vec<&Urn> = record.dependencies.iter().chain(&record.parent).collect();
+        let mut needed: Vec<&Urn> = record.dependencies.iter().collect();
         needed.extend(record.property_dependencies.lists().flatten());
+        // A dependency on a component is one on all that was below it already.
+        let components = needed
+            .iter()
+            .filter(|urn| records.get(**urn).is_some_and(|state| !state.custom));
+        let inside = components.flat_map(|component| {
+            let earlier = in_order[..position].iter();
+            earlier
+                .filter(|state| is_below(state, component))
+                .map(|state| &state.urn)
+        });
+        let inside: Vec<&Urn> = inside.collect();
+        needed.extend(inside);
+        needed.extend(&record.parent);
         for other in needed.into_iter().filter_map(|urn| records.get(urn)) {
             let Some(deleted) = deletion(other) else { continue };
             let is_recreated = report.calls.iter().any(|call| {

@@ -139,6 +139,19 @@ impl DependencyGraph {
             .map(|(target, kind)| (*target as usize, *kind))
     }
 
+    /// Returns the records below the components on which the one at `index` depends, as far as they are before it, in the order of
+    /// positions.
+    pub(crate) fn needs_inside(&self, index: usize) -> Vec<usize> {
+        let dependencies = self.dependencies.of(index).iter();
+        let components = dependencies.filter(|(_, kind)| *kind == EdgeKind::Dependency);
+        let inside = components.filter_map(|(target, _)| self.descendants.get(target));
+        let inside = inside.flatten().map(|inside| *inside as usize);
+        let mut found: Vec<usize> = inside.filter(|inside| *inside < index).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
     /// Returns the records that need the one at `index`, in the order of positions; one pair for each reason.
     pub fn dependents(&self, index: usize) -> impl Iterator<Item = (usize, EdgeKind)> {
         self.dependents
