@@ -2727,6 +2727,8 @@ sw_status_t sw_stack_forget_pending(const struct sw_stack_t *stack,
  * - `disableOutputValues` (boolean): Does not announce output values to programs.
  * - `disableProviderPreview` (boolean): Previews show inputs as outputs, and never call Create and Update of a
  *   package's provider.
+ * - `disableRefreshBeforeUpdate` (boolean): An update does not first read the resources whose providers require that.
+ *   `refresh` reads them all the same.
  * - `disableResourceReferences` (boolean): Does not announce resource references to programs.
  * - `dryRun` (boolean): Computes the steps without running them: nothing is created, changed, deleted or written.
  * - `excludeDependents` (boolean): Resources that depend on an excluded one are excluded, too. Without `excludes` it

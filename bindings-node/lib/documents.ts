@@ -122,6 +122,7 @@ export const OPERATION_OPTIONS_MEMBERS = [
     "destroyProgram",
     "disableOutputValues",
     "disableProviderPreview",
+    "disableRefreshBeforeUpdate",
     "disableResourceReferences",
     "dryRun",
     "excludeDependents",
@@ -346,6 +347,8 @@ export interface OperationOptions {
     disableOutputValues?: boolean;
     /** Previews show inputs as outputs, and never call Create and Update of a package's provider. */
     disableProviderPreview?: boolean;
+    /** An update does not first read the resources whose providers require that. `refresh` reads them all the same. */
+    disableRefreshBeforeUpdate?: boolean;
     /** Does not announce resource references to programs. */
     disableResourceReferences?: boolean;
     /** Computes the steps without running them: nothing is created, changed, deleted or written. */

@@ -74,6 +74,8 @@ class OperationOptions(TypedDict, total=False):
     - ``disable_output_values`` (bool): Does not announce output values to programs.
     - ``disable_provider_preview`` (bool): Previews show inputs as outputs, and never call Create and Update of a
       package's provider.
+    - ``disable_refresh_before_update`` (bool): An update does not first read the resources whose providers require
+      that. ``refresh`` reads them all the same.
     - ``disable_resource_references`` (bool): Does not announce resource references to programs.
     - ``dry_run`` (bool): Computes the steps without running them: nothing is created, changed, deleted or written.
     - ``exclude_dependents`` (bool): Resources that depend on an excluded one are excluded, too. Without ``excludes``
@@ -179,6 +181,7 @@ class OperationOptions(TypedDict, total=False):
     destroy_program: bool
     disable_output_values: bool
     disable_provider_preview: bool
+    disable_refresh_before_update: bool
     disable_resource_references: bool
     dry_run: bool
     exclude_dependents: bool

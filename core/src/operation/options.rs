@@ -128,6 +128,9 @@ pub struct OperationOptions {
     pub disable_output_values: bool,
     /// Previews show inputs as outputs, and never call Create and Update of a package's provider.
     pub disable_provider_preview: bool,
+    /// An update does not first read the resources whose providers require that. [`Self::refresh`] reads them all the
+    /// same.
+    pub disable_refresh_before_update: bool,
     /// Installs plugins only when they are needed. Left out, an engine with an installer installs in advance what the
     /// state's providers need, and what the program's language runtime requires.
     pub skip_plugin_pre_install: bool,
