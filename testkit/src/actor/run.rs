@@ -12,7 +12,8 @@ use stackwright::{
     callback::HookOptions,
     diagnostic::Severity,
     monitor::{
-        Component, Exists, Invoke, MethodCall, Monitor, PackageChoice, Read, Registered, Registration, WireStatus,
+        Component, Exists, Invoke, MethodCall, Monitor, PackageChoice, Read, Registered, Registration,
+        WireStatus,
     },
     property::{
         PropertyValue,

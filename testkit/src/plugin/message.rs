@@ -71,6 +71,7 @@ pub(super) fn check(request: rpc::CheckRequest) -> Result<Value, Status> {
     Ok(json!({
         "urn": request.urn, "type": request.r#type, "name": request.name,
         "olds": read(request.olds)?, "oldOutputs": read(request.old_outputs)?, "news": read(request.news)?,
+        "autonaming": request.autonaming.map(|naming| json!({ "proposedName": naming.proposed_name, "mode": naming.mode })),
     }))
 }
 
