@@ -66,6 +66,9 @@ def serve(
         except Exception as error:
             failures.append(error)
             raise _NamedError(_text_of(error)) from error
+        except (SystemExit, KeyboardInterrupt) as error:
+            # The text of an exit is its code alone. The program goes on, and ends with the failure of the function.
+            raise _NamedError(_text_of(error)) from error
         return response.SerializeToString()  # type: ignore[no-any-return]
 
     def start(method: Callable[..., Awaitable[bytes]], arguments: tuple[str, bytes], reply: Reply) -> asyncio.Task[None]:
