@@ -7,6 +7,7 @@ use stackwright::{event::StepMetadata, step::StepOp};
 use crate::{
     plan::{Act, DECLARED, KIT, Point, Script, Verb, number_of},
     stage::Report,
+    world::Called,
 };
 
 /// Returns how many calls of a point there were, by number.
@@ -63,6 +64,74 @@ pub(crate) fn check_hooks(act: &Act, report: &Report) {
             "{called} hooks of number {number} have run, not {expected}\n{}",
             report.result.tree()
         );
+    }
+}
+
+/// Checks that the hooks before a call of the provider have ended when it begins, and that those after it begin when it has succeeded.
+pub(crate) fn check_order_of_hooks(act: &Act, script: &Script, report: &Report) {
+    if act.verb == Verb::Preview {
+        return;
+    }
+    let of_provider = |call: &&Called| !call.unreached && (KIT + 1..DECLARED).contains(&call.number);
+    for call in report.calls.iter().filter(of_provider) {
+        let Some((before, _)) = moments_of(call.point) else {
+            continue;
+        };
+        let hooks = || report.calls.iter().filter(|hook| hook.number == call.number);
+        let has_hook = || match call.point {
+            Point::Delete => {
+                let mut records = report.before.resources.iter();
+                let record = records.find(|state| state.id.as_str() == call.id);
+                // The hooks of the last registration count, which the operation may have recorded.
+                let stays = !script.wants(call.number) || script.declared[call.number].has_hook(before);
+                stays && record.is_some_and(|state| state.options.resource_hooks.contains_key(before))
+            }
+            // A further attempt of a creation updates what the first one has made.
+            Point::Update if hooks().any(|other| other.point == Point::Create) => false,
+            _ => act.verb == Verb::Update && script.declared[call.number].has_hook(before),
+        };
+        let mut earlier = hooks().filter(|hook| hook.moment == Some(before) && hook.succeeded);
+        assert!(
+            !has_hook() || earlier.any(|hook| hook.ended.is_some_and(|ended| ended < call.begun)),
+            "{call:?} did not wait for its hook {before}\n{}",
+            report.result.tree()
+        );
+    }
+    // The steps of components call no provider.
+    for hook in report
+        .calls
+        .iter()
+        .filter(of_provider)
+        .filter(|call| call.moment.is_some())
+    {
+        let is_about = |call: &&Called| {
+            let moments = moments_of(call.point);
+            let is_same = call.point != Point::Delete || call.id == hook.id;
+            let is_after = moments.is_some_and(|(_, after)| hook.moment == Some(after));
+            is_after && is_same && call.number == hook.number
+        };
+        let has_ended = |call: &Called| call.ended.is_some_and(|ended| ended < hook.begun);
+        let mut calls = report.calls.iter().filter(is_about);
+        let is_in_order = match hook.moment {
+            Some("AfterCreate" | "AfterUpdate") => calls.any(has_ended),
+            // What is retained, or ends with its host, is deleted without a call.
+            _ => calls.all(has_ended),
+        };
+        assert!(
+            is_in_order,
+            "{hook:?} began before its step had ended\n{}",
+            report.result.tree()
+        );
+    }
+}
+
+/// Returns the moments of the hooks before and after the steps of a call.
+const fn moments_of(point: Point) -> Option<(&'static str, &'static str)> {
+    match point {
+        Point::Create => Some(("BeforeCreate", "AfterCreate")),
+        Point::Update => Some(("BeforeUpdate", "AfterUpdate")),
+        Point::Delete => Some(("BeforeDelete", "AfterDelete")),
+        _ => None,
     }
 }
 

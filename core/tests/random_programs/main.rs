@@ -10,6 +10,7 @@
 
 mod callbacks;
 mod check;
+mod deletions;
 mod generate;
 mod order;
 mod plan;
@@ -25,11 +26,12 @@ use proptest::prelude::*;
 use stackwright::{operation::OperationResult, resource::ResourceState, state::Snapshot};
 
 use crate::{
-    callbacks::{check_hooks, check_transforms},
+    callbacks::{check_hooks, check_order_of_hooks, check_transforms},
     check::{check, check_used, refusal, text},
+    deletions::check_deletions_are_due,
     generate::{calm_plan, plan},
     order::{check_events, check_order},
-    plan::{Act, DECLARED, INNER, KIT, PARTS, Plan, Script, Stop, Verb, number_of},
+    plan::{Act, DECLARED, KIT, OPENED, Plan, Script, Stop, Verb, number_of},
     program::transformed_inputs,
     stage::{Report, Stage},
     time::simulated,
@@ -61,7 +63,9 @@ async fn act_out(stage: &Stage, plan: &Plan, act: &Act) -> Report {
     check(plan, act, &report, &stage.world);
     check_order(act, script, &report);
     check_events(act, &report);
+    check_deletions_are_due(act, script, &report);
     check_hooks(act, &report);
+    check_order_of_hooks(act, script, &report);
     check_transforms(act, script, &report);
     report
 }
@@ -111,13 +115,9 @@ async fn changes_nothing(stage: &Stage, plan: &Plan, script: usize, verb: Verb, 
 
 /// Checks that a state contains what a program declares, and nothing else.
 fn matches_program(stage: &Stage, script: &Script, snapshot: &Snapshot) {
-    let mut declared: BTreeSet<usize> = (0..script.declared.len())
-        .filter(|number| script.declared[*number].present)
+    let declared: BTreeSet<usize> = (0..OPENED + DECLARED)
+        .filter(|number| script.wants(*number))
         .collect();
-    if declared.contains(&KIT) {
-        declared.extend(PARTS);
-        declared.insert(INNER);
-    }
     let recorded: Vec<(usize, &Arc<ResourceState>)> = snapshot
         .resources
         .iter()

@@ -13,6 +13,8 @@ pub(crate) const KIT: usize = 1;
 pub(crate) const PARTS: [usize; 3] = [DECLARED, DECLARED + 1, DECLARED + 2];
 /// The component that the constructed one registers, and that the provider constructs as well.
 pub(crate) const INNER: usize = DECLARED + 3;
+/// The first of the things that methods of the constructed component register: one for each declaration that calls one.
+pub(crate) const OPENED: usize = INNER + 1;
 /// The moments of hooks.
 pub(crate) const MOMENTS: [&str; 7] = [
     "BeforeCreate",
@@ -23,6 +25,8 @@ pub(crate) const MOMENTS: [&str; 7] = [
     "AfterDelete",
     "OnError",
 ];
+/// Those before and after steps.
+pub(crate) const MOMENTS_OF_STEPS: &[&str] = MOMENTS.split_at(6).0;
 
 /// A program's declaration of one resource.
 #[derive(Clone)]
@@ -216,6 +220,13 @@ impl fmt::Debug for Act {
     }
 }
 
+impl Declared {
+    /// Returns whether it has a hook of a moment.
+    pub(crate) fn has_hook(&self, moment: &str) -> bool {
+        self.hooks.iter().any(|position| MOMENTS[*position] == moment)
+    }
+}
+
 impl Script {
     /// Returns the parent of a declaration, where the program declares it.
     pub(crate) fn parent(&self, number: usize) -> Option<usize> {
@@ -266,6 +277,26 @@ impl Script {
         number > KIT && self.declared[number].opens && self.declared[KIT].present
     }
 
+    /// Returns whether the program wants a resource: what the constructed component has, as long as it wants that, and what a method
+    /// registers, as long as it calls the method.
+    pub(crate) fn wants(&self, number: usize) -> bool {
+        match number.checked_sub(OPENED) {
+            Some(caller) => self.declared[caller].present && self.opens(caller),
+            None if number < DECLARED => self.declared[number].present,
+            None => self.declared[KIT].present,
+        }
+    }
+
+    /// Returns whether the program wants a resource, and knows it by an URN: under another parent it is another resource.
+    pub(crate) fn wants_as(&self, number: usize, urn: &Urn) -> bool {
+        let is_known = match number {
+            OPENED.. => true,
+            _ if number < DECLARED => [false, true].map(|name| self.urn(number, name)).contains(urn),
+            _ => urn.to_string().contains(&format!("::{}$", self.path_of(KIT))),
+        };
+        is_known && self.wants(number)
+    }
+
     /// Returns whether the program adopts a thing for a declaration.
     pub(crate) fn imports(&self, number: usize) -> bool {
         let declared = &self.declared[number];
@@ -290,6 +321,7 @@ pub(crate) fn number_of(name: &str) -> Option<usize> {
         "part1" => Some(PARTS[1]),
         "part2" => Some(PARTS[2]),
         "inner" => Some(INNER),
+        _ if name.starts_with('o') => Some(OPENED + name.strip_prefix('o')?.parse::<usize>().ok()?),
         _ => name.strip_prefix(['r', 's'])?.parse().ok(),
     }
 }

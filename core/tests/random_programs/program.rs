@@ -20,8 +20,8 @@ use stackwright::{
 use tokio::sync::watch;
 
 use crate::{
-    plan::{KIT, MOMENTS, Point, Script, number_of, type_of},
-    world::World,
+    plan::{KIT, MOMENTS, MOMENTS_OF_STEPS, Point, Script, number_of, type_of},
+    world::{Call, World},
 };
 
 /// How often an error hook lets a step be tried.
@@ -34,21 +34,29 @@ pub(crate) struct Played {
     pub(crate) world: Arc<World>,
 }
 
-/// Calls a function of the program.
-async fn call_back(world: &World, point: Point, urn: &Urn, id: &str) -> Result<()> {
+/// Begins a call of a function of the program.
+fn begin<'a>(world: &'a World, point: Point, urn: &Urn, id: &str) -> Call<'a> {
     let number = number_of(urn.name()).expect("a resource of the plan");
-    let call = world.call(point, number, id);
+    world.call(point, number, id)
+}
+
+async fn perform(call: Call<'_>) -> Result<()> {
     let called = call.perform(|_| (), |_, ()| ()).await;
     called.map_err(|_| Error::new(ErrorKind::Program, "refused by the plan"))
 }
 
-/// The hook before and after steps.
-struct Notes(Arc<World>);
+/// Calls a function of the program.
+async fn call_back(world: &World, point: Point, urn: &Urn, id: &str) -> Result<()> {
+    perform(begin(world, point, urn, id)).await
+}
+
+/// The hook of one moment of steps.
+struct Notes(Arc<World>, &'static str);
 
 #[async_trait]
 impl ResourceHook for Notes {
     async fn run(&self, call: HookCall) -> Result<()> {
-        call_back(&self.0, Point::Hook, &call.urn, call.id.as_str()).await
+        perform(begin(&self.0, Point::Hook, &call.urn, call.id.as_str()).at(self.1)).await
     }
 }
 
@@ -119,8 +127,10 @@ impl Played {
             let played = Arc::clone(&played);
             async move {
                 let monitor = &context.monitor;
-                let notes = Arc::new(Notes(Arc::clone(&played.world)));
-                monitor.register_resource_hook("notes", notes, HookOptions::default())?;
+                for moment in MOMENTS_OF_STEPS {
+                    let notes = Arc::new(Notes(Arc::clone(&played.world), moment));
+                    monitor.register_resource_hook(moment, notes, HookOptions::default())?;
+                }
                 monitor.register_error_hook("again", Arc::new(Again(Arc::clone(&played.world))))?;
                 monitor.add_invoke_transform(Arc::new(Asks(Arc::clone(&played.world))));
                 played.register_all(monitor, context.info.dry_run).await
@@ -226,7 +236,7 @@ impl Played {
         let former = script.urn(number, !declared.renamed);
         let hooks = declared.hooks.iter().map(|position| {
             let moment = MOMENTS[*position];
-            let hook = if moment == "OnError" { "again" } else { "notes" };
+            let hook = if moment == "OnError" { "again" } else { moment };
             (moment.to_owned(), vec![hook.to_owned()])
         });
         let options = ResourceOptions {

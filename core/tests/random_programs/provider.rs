@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stackwright::{
-    monitor::{Component, Registered, Registration},
+    monitor::{Component, Monitor, Registered, Registration},
     property::{PropertyMap, PropertyValue},
     provider::{
         Capabilities, CheckRequest, CheckResponse, ConfigureRequest, ConstructRequest, ConstructResponse,
@@ -109,10 +109,15 @@ fn constructed(request: &ConstructRequest) -> usize {
 
 /// Returns the registration of a part.
 fn part(index: usize, value: &PropertyValue, dependencies: Vec<Urn>) -> Registration {
+    thing(format!("part{index}"), value, dependencies)
+}
+
+/// Returns the registration of a thing.
+fn thing(name: String, value: &PropertyValue, dependencies: Vec<Urn>) -> Registration {
     let inputs = [("value", value.clone()), ("key", 0.0.into())];
     Registration {
         resource_type: "things:index:Thing".into(),
-        name: format!("part{index}"),
+        name,
         custom: true,
         inputs: inputs.into_iter().collect(),
         dependencies,
@@ -304,10 +309,18 @@ impl Provider for Cloud {
         Ok(InvokeResponse::default())
     }
 
-    async fn call_method(&self, _request: MethodRequest) -> ProviderResult<MethodResponse> {
+    /// Registers a thing for the resource that the arguments name.
+    async fn call_method(&self, request: MethodRequest) -> ProviderResult<MethodResponse> {
         let call = self.0.call(Point::Method, KIT, "");
         let asked = call.perform(|_| (), |_, ()| ()).await;
         asked.map_err(|(failing, _)| error(failing))?;
+        let monitor = Monitor::of(&request.monitor);
+        let monitor = monitor.ok_or_else(|| error(Failing::Refused))?;
+        let name = request.arguments.get("name").and_then(PropertyValue::as_str);
+        let number = number(name.expect("the program states it"));
+        let opened = thing(format!("o{number}"), &PropertyValue::Null, Vec::new());
+        let registered = monitor.register(opened).await;
+        registered.map_err(|_| error(Failing::Refused))?;
         Ok(MethodResponse::default())
     }
 

@@ -44,6 +44,8 @@ pub(crate) struct Called {
     pub(crate) number: usize,
     /// The id of the thing; empty before its creation.
     pub(crate) id: String,
+    /// The moment of a hook.
+    pub(crate) moment: Option<&'static str>,
     pub(crate) begun: u64,
     pub(crate) ended: Option<u64>,
     pub(crate) succeeded: bool,
@@ -166,6 +168,7 @@ impl World {
             point,
             number,
             id: id.to_owned(),
+            moment: None,
             begun: state.moments,
             ended: None,
             succeeded: false,
@@ -265,6 +268,12 @@ impl State {
 }
 
 impl Call<'_> {
+    /// Notes at which moment of a step a hook is called.
+    pub(crate) fn at(self, moment: &'static str) -> Self {
+        self.world.state().calls[self.position].moment = Some(moment);
+        self
+    }
+
     /// Performs a call: waits, takes effect and fails as its disturbance demands.
     ///
     /// # Errors
