@@ -85,6 +85,10 @@ def raises(args: Any) -> Any:
     raise ValueError("the window is closed")
 
 
+def refuses(args: Any) -> Any:
+    raise PermissionError
+
+
 def exits(args: Any) -> Any:
     sys.exit(3)
 
@@ -111,6 +115,8 @@ def result(**changed: Any) -> Function:
 FAILURES = [
     *[(use, raises, "ValueError: the window is closed") for use in TRANSFORMS],
     *[(use, raises, "the window is closed") for use in HOOKS],
+    # The SDK itself takes the empty text of a plain exception for a success.
+    *[(use, refuses, "PermissionError") for use in HEADS],
     *[(use, exits, "SystemExit: 3") for use in HEADS],
     *[(use, hangs, OVERDUE) for use in HEADS],
     (own, returns(7), "AttributeError: 'int' object has no attribute 'props'"),

@@ -12,6 +12,7 @@ import itertools
 import traceback
 from collections.abc import Awaitable, Callable
 from contextvars import Context, copy_context
+from copy import copy
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -91,6 +92,26 @@ def _text_of(error: BaseException) -> str:
     return "\n".join([summary, "".join(traceback.format_list(own))]).rstrip()
 
 
+def _with_text(hook: Any) -> Any:
+    """Returns a hook whose exceptions have a text: the SDK takes one without, such as that of a plain ``assert``, for a success."""
+    called = getattr(hook, "callback", None)
+    if called is None:
+        return hook
+
+    async def callback(args: Any) -> Any:
+        try:
+            returned = called(args)
+            return await returned if inspect.isawaitable(returned) else returned
+        except Exception as error:
+            if str(error):
+                raise
+            raise ProgramError(type(error).__name__) from error
+
+    with_text = copy(hook)
+    with_text.callback = callback
+    return with_text
+
+
 def _make(monitor: Any, functions: _Functions, target: str) -> Any:
     """Makes an object of the SDK's class without its server."""
     servicer: Any = object.__new__(_callbacks._CallbackServicer)
@@ -99,6 +120,11 @@ def _make(monitor: Any, functions: _Functions, target: str) -> Any:
     servicer._state_migrations = {}
     servicer._monitor = monitor
     servicer._target = target
+    # The names that later versions of the SDK have.
+    for name in ("register_resource_hook", "register_error_hook"):
+        register = getattr(servicer, name, None)
+        if register is not None:
+            setattr(servicer, name, lambda hook, register=register: register(_with_text(hook)))
     return servicer
 
 
