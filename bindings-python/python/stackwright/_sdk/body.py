@@ -98,7 +98,12 @@ async def _served(code: Code, settle: Settle, loop: ProgramLoop) -> None:
     if functions:
         await ended
     # Without functions of ours, each task of the SDK that has registered one has started a server.
-    servicers = _callbacks._CallbackServicer._servicers
+    Servicer = getattr(_callbacks, "_CallbackServicer", None)
+    if Servicer is None:
+        # Whether there are such servers is unknown.
+        await ended
+        return
+    servicers = Servicer._servicers
     for servicer in [each for each in servicers if each._server._loop is loop]:
         await ended
         servicers.remove(servicer)
