@@ -33,8 +33,7 @@ pub(crate) fn check_order(act: &Act, script: &Script, report: &Report) {
     }
 }
 
-/// Returns the things that a resource depends on, itself or through components: what is below the constructed component exists
-/// when that is registered; of what is below the other one, that which the program has registered before.
+/// Returns what a resource depends on.
 fn dependencies(script: &Script, number: usize) -> Vec<usize> {
     if PARTS[1..].contains(&number) {
         return vec![PARTS[0]];
@@ -42,10 +41,15 @@ fn dependencies(script: &Script, number: usize) -> Vec<usize> {
     if number >= script.declared.len() {
         return Vec::new();
     }
-    let mut found = script.dependencies(number);
-    if found.contains(&0) {
-        let is_inside =
-            |other: &usize| script.in_turn && script.declared[*other].present && is_below(script, *other, 0);
+    script.dependencies(number)
+}
+
+/// Returns what is below the components that a resource depends on: all that is below the constructed one, and of what is below the
+/// other one that which the program has registered before.
+fn dependencies_inside(script: &Script, number: usize) -> Vec<usize> {
+    let mut found = dependencies(script, number);
+    if found.contains(&0) && script.in_turn {
+        let is_inside = |other: &usize| script.declared[*other].present && is_below(script, *other, 0);
         found.extend((KIT..number).filter(is_inside));
     }
     if found.contains(&KIT) {
@@ -61,18 +65,25 @@ fn is_below(script: &Script, number: usize, other: usize) -> bool {
 }
 
 fn check_dependencies(script: &Script, report: &Report, call: &Called) {
-    for other in dependencies(script, call.number) {
-        let mut changes = report.calls.iter().filter(|other_call| {
-            other_call.number == other && matches!(other_call.point, Point::Create | Point::Update)
-        });
-        let in_time = |change: &Called| change.ended.is_some_and(|ended| ended < call.begun);
-        if let Some(late) = changes.clone().find(|change| !in_time(change)) {
+    for other in dependencies_inside(script, call.number) {
+        let mut changes = changes_of(report, other);
+        let in_time = |change: &&Called| change.ended.is_some_and(|ended| ended < call.begun);
+        if let Some(late) = changes.find(|change| !in_time(change)) {
             panic!("{call:?} did not wait for {late:?}");
         }
-        if let Some(last) = changes.next_back() {
+    }
+    // A component is registered although what is below it has failed.
+    for other in dependencies(script, call.number) {
+        if let Some(last) = changes_of(report, other).next_back() {
             assert!(last.succeeded, "{call:?} began after {last:?} had failed");
         }
     }
+}
+
+fn changes_of(report: &Report, number: usize) -> impl DoubleEndedIterator<Item = &Called> {
+    let changes = |call: &&Called| matches!(call.point, Point::Create | Point::Update);
+    let calls = report.calls.iter();
+    calls.filter(move |call| call.number == number).filter(changes)
 }
 
 /// Checks the deletions of records that were live at the begin of the operation.
