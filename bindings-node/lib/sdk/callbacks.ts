@@ -8,6 +8,7 @@ import { AsyncResource } from "node:async_hooks";
 
 import { InvalidInputError } from "../errors";
 import type { Run } from "../run";
+import { textOf } from "../thrown";
 import type { Sdk, SdkCallbacks, SdkStore } from "./find";
 
 /** How many objects keep functions: each has a target of its own, in the place of a server's address. */
@@ -63,6 +64,7 @@ const usable = new WeakMap<CallbackServer, Promise<boolean>>();
 export async function serveCallbacks(sdk: Sdk, run: Run, store: SdkStore): Promise<void> {
     const { CallbackServer } = sdk.callbacks;
     if (CallbackServer === undefined) {
+        keepContext(sdk, undefined, run, store);
         return;
     }
     let isUsable = usable.get(CallbackServer);
@@ -72,7 +74,7 @@ export async function serveCallbacks(sdk: Sdk, run: Run, store: SdkStore): Promi
         usable.set(CallbackServer, isUsable);
     }
     if (!(await isUsable)) {
-        keepContext(sdk, CallbackServer, run, store);
+        keepContext(sdk, CallbackServer.prototype, run, store);
         return;
     }
     const functions = new Functions();
@@ -90,12 +92,12 @@ const contexts = new WeakMap<object, AsyncResource>();
  * would see the settings of no run, and their secrets would be sent in plain. The server ends with the operation, which can call
  * its functions after the code that has registered them.
  */
-function keepContext({ version }: Sdk, { prototype }: CallbackServer, run: Run, store: SdkStore): void {
-    const served = prototype as { invoke?: (...call: unknown[]) => unknown };
-    const { invoke } = served;
+function keepContext({ version }: Sdk, prototype: SdkCallbacks | undefined, run: Run, store: SdkStore): void {
+    const served = prototype as { invoke?: (...call: unknown[]) => unknown } | undefined;
+    const invoke = served?.invoke;
     let server: SdkCallbacks | undefined;
     const set = (started: SdkCallbacks | undefined): void => {
-        if (started !== undefined && invoke === undefined) {
+        if (started !== undefined && invoke === undefined && !bindsFunctions(started)) {
             throw new InvalidInputError(`transforms and hooks are not supported with @pulumi/pulumi ${version}`);
         }
         if (started !== undefined) {
@@ -106,7 +108,7 @@ function keepContext({ version }: Sdk, { prototype }: CallbackServer, run: Run, 
         server = started;
     };
     Object.defineProperty(store, "callbacks", { configurable: true, enumerable: true, get: () => server, set });
-    if (invoke === undefined || wrapped.has(invoke)) {
+    if (served === undefined || invoke === undefined || wrapped.has(invoke)) {
         return;
     }
     const inContext = function (this: object, ...call: unknown[]): unknown {
@@ -117,12 +119,48 @@ function keepContext({ version }: Sdk, { prototype }: CallbackServer, run: Run, 
     served.invoke = inContext;
 }
 
+/** Has a server of an unknown class run each function in the context in which it is registered; returns whether that is possible. */
+function bindsFunctions(started: SdkCallbacks): boolean {
+    const keeps = started as { _callbacks?: unknown };
+    if (!(keeps._callbacks instanceof Map) || keeps._callbacks.size > 0) {
+        return false;
+    }
+    keeps._callbacks = new Functions();
+    return true;
+}
+
 /** The methods that run in the contexts of programs. */
 const wrapped = new WeakSet<object>();
 
+interface Hook {
+    callback?: (args: unknown) => unknown;
+}
+
+/** Returns a hook whose errors have a message: the SDK takes a thrown value without one for a success. */
+function withMessage(hook: Hook): Hook {
+    const callback = async (args: unknown): Promise<unknown> => {
+        try {
+            return await hook.callback?.(args);
+        } catch (error) {
+            if (typeof (error as Error | undefined)?.message === "string" && (error as Error).message !== "") {
+                throw error;
+            }
+            throw new Error(textOf(error), { cause: error });
+        }
+    };
+    return Object.assign(Object.create(hook) as Hook, { callback });
+}
+
 /** Makes an object of the SDK's class without its server. */
 function make(CallbackServer: CallbackServer, monitor: unknown, functions: Functions, target: string): Registering {
+    const { registerResourceHook, registerErrorHook } = CallbackServer.prototype as Registering;
     return Object.assign(Object.create(CallbackServer.prototype) as Registering, {
+        registerResourceHook(this: Registering, hook: Hook) {
+            return registerResourceHook.call(this, withMessage(hook));
+        },
+        registerErrorHook(this: Registering, hook: Hook) {
+            return registerErrorHook.call(this, withMessage(hook));
+        },
         _callbacks: functions,
         _monitor: monitor,
         _server: { forceShutdown() {} },
