@@ -107,15 +107,24 @@ npm-package: node
 
 # One test hosts a component in Python; the scripts of the Automation API run from the packages.
 test-node: npm-package $(VENV)/.complete go-plugins
+	$(call node-matrix,node,oldest,20,$(OLDEST_NODE_SDK))
 	npm run --silent test:types
 	STACKWRIGHT_TEST_PACKAGES=build/npm STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python STACKWRIGHT_TEST_MOTO=$(VENV)/bin/python npm test
 
 # The ends of the supported ranges: the oldest and the newest SDK for Python, each in a folder of its own, and the newest for Node, on Node 22;
 # node_modules has the oldest one for Node.
 OLDEST_PYTHON_SDK := 3.248.0
+OLDEST_NODE_SDK := 3.248.0
 PYTHON_SDKS := $(shell sed -n 's/^automation = \["\(.*\)"\]/\1/p' pyproject.toml)
-PYTHON_SDK_TESTS := $(addprefix bindings-python/tests/,test_sdk.py test_sdk_callbacks.py test_sdk_components.py)
-SDK_TESTS := bindings-node/tests/sdk.test.mjs bindings-node/tests/sdk_callbacks.test.mjs bindings-node/tests/sdk_components.test.mjs
+PYTHON_SDK_TESTS := $(addprefix bindings-python/tests/,test_sdk.py test_sdk_callbacks.py test_sdk_components.py test_sdk_differences.py)
+SDK_TESTS := bindings-node/tests/sdk.test.mjs bindings-node/tests/sdk_callbacks.test.mjs bindings-node/tests/sdk_components.test.mjs \
+	bindings-node/tests/sdk_differences.test.mjs
+
+# node-matrix EXECUTABLE NAME MAJOR SDK: prints the versions of Node and the SDK. Where tests run in CI, that of Node has to be MAJOR; that of the SDK
+# has to be SDK, if that is given.
+node-matrix = $(1) -e 'const [node, sdk] = [process.version, require("@pulumi/pulumi/package.json").version]; \
+	console.log("the $(2) SDK for Node: " + sdk + ", on Node " + node); \
+	process.exitCode = (process.env.CI && !node.startsWith("v$(3).")) || ("$(4)" && sdk !== "$(4)") ? 1 : 0'
 
 test-sdks: test-oldest-python-sdk test-newest-python-sdk test-newest-node-sdk
 
@@ -133,6 +142,7 @@ test-newest-node-sdk: node
 	mkdir -p build/sdk-newest
 	cd build/sdk-newest && echo '{"private": true}' > package.json && \
 	    npm install --no-audit --no-fund --silent @pulumi/pulumi@latest node@22 && ln -sfn ../../bindings-node bindings-node
+	cd build/sdk-newest && $(call node-matrix,node_modules/.bin/node,newest,22)
 	cd build/sdk-newest && node_modules/.bin/node --preserve-symlinks --preserve-symlinks-main --test --test-timeout=300000 $(SDK_TESTS)
 
 # ---- packages ----
