@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -182,6 +184,7 @@ async def test_functions_of_the_code_of_a_component_work(
     make_engine: MakeEngine, memory: Memory, monkeypatch: Patch, difference: str
 ) -> None:
     {**DIRECT, **SERVER}[difference](monkeypatch)
+    before = listeners()
     calls: list[str] = []
 
     class Boxes(sw.Provider):
@@ -204,3 +207,9 @@ async def test_functions_of_the_code_of_a_component_work(
         # The hook of what is deleted runs when the code has ended.
         await (await engine.stack("shop/dev", program, config={"gone": "yes"})).up()
         assert calls == ["own", "a", "own", "b", "a"]
+    # The threads of the code end after the run.
+    for thread in threading.enumerate():
+        if thread.name == "stackwright code of shop/dev":
+            await asyncio.to_thread(thread.join, 20)
+            assert not thread.is_alive()
+    assert listeners() <= before, "the servers of the SDK are closed"

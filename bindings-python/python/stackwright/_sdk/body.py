@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import inspect
 import json
 import threading
@@ -100,14 +101,21 @@ async def _served(code: Code, settle: Settle, loop: ProgramLoop) -> None:
     # Without functions of ours, each task of the SDK that has registered one has started a server.
     Servicer = getattr(_callbacks, "_CallbackServicer", None)
     if Servicer is None:
-        # Whether there are such servers is unknown.
-        await ended
+        await _stop_servers(loop, ended)
         return
     servicers = Servicer._servicers
     for servicer in [each for each in servicers if each._server._loop is loop]:
         await ended
         servicers.remove(servicer)
         await servicer._server.stop(None)
+
+
+async def _stop_servers(loop: ProgramLoop, ended: asyncio.Future[None]) -> None:
+    """Stops the servers of a loop at the end of the run, where the class of the SDK that keeps them is not known."""
+    servers = [found for found in gc.get_objects() if issubclass(type(found), grpc.aio.Server)]
+    for server in [found for found in servers if getattr(found, "_loop", None) is loop]:
+        await ended
+        await server.stop(None)
 
 
 def _raised(error: BaseException) -> BaseException:
