@@ -254,9 +254,16 @@ fn ends_with_its_host(report: &Report, record: &ResourceState, exists: &impl Fn(
     }
 }
 
-/// Checks that what is recorded exists, or that its deletion had an unknown outcome.
+/// Checks that what is recorded exists, or that its deletion had an unknown outcome; notes what may differ from its record.
 fn check_records(report: &Report, world: &World) {
     let mut state = world.state();
+    // Whether an update that is pending has taken place is unknown until a refresh: the next update compares with the record.
+    let pending = report.after.pending_operations.iter();
+    for pending in pending.filter(|pending| pending.kind == PendingOperationKind::Updating) {
+        if let Some(thing) = state.things.get_mut(pending.resource.id.as_str()) {
+            thing.drifted = true;
+        }
+    }
     let managed = |record: &&std::sync::Arc<ResourceState>| {
         record.custom && !record.pending_replacement && number_of(record.urn.name()).is_some()
     };
