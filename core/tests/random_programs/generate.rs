@@ -24,8 +24,8 @@ fn declared() -> impl Strategy<Value = Declared> {
         prop::bool::weighted(0.05),
         prop::bool::weighted(0.06),
         rarely(),
-        rarely(),
-        (rarely(), rarely()),
+        prop::bool::weighted(0.25),
+        (rarely(), rarely(), any::<bool>(), any::<bool>()),
         prop_oneof![3 => Just(Vec::new()), 1 => prop::sample::subsequence((0..MOMENTS.len()).collect::<Vec<_>>(), 1..3)],
         0..5_u8,
     );
@@ -33,7 +33,7 @@ fn declared() -> impl Strategy<Value = Declared> {
         let (present, value, key, depends_on, uses, parent, renamed) = identity;
         let (deleted_with, delete_first, protect, retain, imported, transformed, calls, hooks, pace) =
             options;
-        let (asks, opens) = calls;
+        let (asks, opens, followed, by_transform) = calls;
         Declared {
             present,
             value,
@@ -42,12 +42,14 @@ fn declared() -> impl Strategy<Value = Declared> {
             uses,
             parent,
             renamed,
+            followed,
             deleted_with,
             delete_first,
             protect,
             retain,
             imported,
             transformed,
+            by_transform,
             asks,
             opens,
             hooks,

@@ -8,6 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod aliases;
 mod callbacks;
 mod check;
 mod deletions;
@@ -26,6 +27,7 @@ use proptest::prelude::*;
 use stackwright::{operation::OperationResult, resource::ResourceState, state::Snapshot};
 
 use crate::{
+    aliases::check_former_names,
     callbacks::{check_hooks, check_order_of_hooks, check_transforms},
     check::{check, check_used, refusal, text},
     deletions::check_deletions_are_due,
@@ -64,6 +66,7 @@ async fn act_out(stage: &Stage, plan: &Plan, act: &Act) -> Report {
     check_order(act, script, &report);
     check_events(act, &report);
     check_deletions_are_due(act, script, &report);
+    check_former_names(act, script, &report);
     check_hooks(act, &report);
     check_order_of_hooks(act, script, &report);
     check_transforms(act, script, &report);

@@ -43,6 +43,8 @@ pub(crate) struct Declared {
     pub(crate) parent: Option<usize>,
     /// Whether the program uses its other name, with the usual one as an alias.
     pub(crate) renamed: bool,
+    /// Whether its aliases are all URNs that it can have had, instead of its other name alone.
+    pub(crate) followed: bool,
     pub(crate) deleted_with: Option<usize>,
     pub(crate) delete_first: Option<bool>,
     pub(crate) protect: bool,
@@ -51,6 +53,8 @@ pub(crate) struct Declared {
     pub(crate) imported: bool,
     /// Whether a transform adds an input.
     pub(crate) transformed: bool,
+    /// Whether that transform also sets the value, the aliases and the options, which the registration does not have.
+    pub(crate) by_transform: bool,
     /// Whether the program calls a function before it registers the resource.
     pub(crate) asks: bool,
     /// Whether the program calls a method of the constructed component before it registers the resource.
@@ -208,8 +212,8 @@ macro_rules! write_set {
 
 impl fmt::Debug for Declared {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_set!(formatter, "Declared", self: present value key depends_on uses parent renamed deleted_with
-            delete_first protect retain imported transformed asks opens hooks pace)
+        write_set!(formatter, "Declared", self: present value key depends_on uses parent renamed followed deleted_with
+            delete_first protect retain imported transformed by_transform asks opens hooks pace)
     }
 }
 
@@ -262,6 +266,39 @@ impl Script {
             type_of(number),
             &format!("{letter}{number}"),
         )
+    }
+
+    /// Returns the URNs under which the program finds the record of a declaration, besides its own.
+    pub(crate) fn aliases(&self, number: usize) -> Vec<Urn> {
+        let declared = &self.declared[number];
+        if !declared.followed {
+            return vec![self.urn(number, !declared.renamed)];
+        }
+        let (first, kit) = (type_of(0), type_of(KIT));
+        let places = [
+            String::new(),
+            first.to_owned(),
+            kit.to_owned(),
+            format!("{first}${kit}"),
+        ];
+        let count = match number {
+            0 => 1,
+            KIT => 2,
+            _ => places.len(),
+        };
+        let names = [format!("r{number}"), format!("s{number}")];
+        let urns = places[..count].iter().flat_map(|place| {
+            let urn = |name: &String| Urn::new("dev", "shop", place, type_of(number), name);
+            names.iter().map(urn)
+        });
+        let own = self.urn(number, declared.renamed);
+        urns.filter(|urn| *urn != own).collect()
+    }
+
+    /// Returns whether a transform sets the options of a declaration.
+    pub(crate) fn is_set_by_transform(&self, number: usize) -> bool {
+        let declared = &self.declared[number];
+        number > KIT && declared.transformed && declared.by_transform
     }
 
     /// Returns the types of a declaration and of its parents, as URNs below it have them.

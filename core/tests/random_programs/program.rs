@@ -233,7 +233,12 @@ impl Played {
                 dependencies.clone(),
             )]));
         }
-        let former = script.urn(number, !declared.renamed);
+        let aliases = self.aliases(number);
+        let is_set_later = script.is_set_by_transform(number);
+        let set_now = |option: Option<bool>| option.filter(|_| !is_set_later);
+        if is_set_later {
+            inputs.insert("value", f64::from(declared.value + 10).into());
+        }
         let hooks = declared.hooks.iter().map(|position| {
             let moment = MOMENTS[*position];
             let hook = if moment == "OnError" { "again" } else { moment };
@@ -254,14 +259,18 @@ impl Played {
             parent: parent.map(|parent| parent.urn),
             dependencies,
             property_dependencies: by_property,
-            protect: declared.protect.then_some(true),
-            delete_before_replace: declared.delete_first,
-            aliases: vec![Alias::Urn(former)],
-            retain_on_delete: declared.retain.then_some(true),
+            protect: set_now(declared.protect.then_some(true)),
+            delete_before_replace: set_now(declared.delete_first),
+            aliases: if is_set_later { Vec::new() } else { aliases },
+            retain_on_delete: set_now(declared.retain.then_some(true)),
             options: options.into(),
             transforms: self.transforms(number),
             ..Registration::default()
         })
+    }
+
+    fn aliases(&self, number: usize) -> Vec<Alias> {
+        self.script.aliases(number).into_iter().map(Alias::Urn).collect()
     }
 
     fn transforms(&self, number: usize) -> Vec<Arc<dyn ResourceTransform>> {
@@ -270,8 +279,12 @@ impl Played {
         }
         let world = Arc::clone(&self.world);
         let urn = self.script.urn(number, false);
+        let set_later = self.script.is_set_by_transform(number).then(|| {
+            let declared = self.script.declared[number].clone();
+            (declared, self.aliases(number))
+        });
         let adds = move |mut args: TransformArgs| {
-            let (world, urn) = (Arc::clone(&world), urn.clone());
+            let (world, urn, set_later) = (Arc::clone(&world), urn.clone(), set_later.clone());
             async move {
                 // Those of a component run for its children, too.
                 if number_of(&args.name) != number_of(urn.name()) {
@@ -279,6 +292,13 @@ impl Played {
                 }
                 call_back(&world, Point::Transform, &urn, "").await?;
                 args.inputs.insert("added", "by a transform".into());
+                if let Some((declared, aliases)) = set_later {
+                    args.inputs.insert("value", f64::from(declared.value).into());
+                    args.options.protect = declared.protect.then_some(true);
+                    args.options.delete_before_replace = declared.delete_first;
+                    args.options.retain_on_delete = declared.retain.then_some(true);
+                    args.options.aliases = aliases;
+                }
                 Ok(Some(args))
             }
         };
