@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,12 @@ from conftest import Memory, Vault, on_loop, states
 pulumi = pytest.importorskip("pulumi")
 
 
+VERSION = tuple(int(part) for part in metadata.version("pulumi").split(".")[:2])
+
 # What the host of each language leaves out of the options of a component.
 LEFT_OUT = {
-    "pybox": {"customTimeouts"},
+    # Hosts of older versions read the URN of `deleted_with` as the reference of a provider.
+    "pybox": {"customTimeouts"} if VERSION >= (3, 272) else {"customTimeouts", "deletedWith"},
     # It reads the URN of `deleted_with` as the reference of a provider, and registers the component with an invalid one.
     "tsbox": {"deletedWith"},
     "gobox": {"hooks", "replacementTrigger"},
@@ -98,7 +102,7 @@ async def test_options_and_inputs_of_an_sdk_program_arrive_at_the_host(
             protect=True,
             ignore_changes=["key"],
             replace_on_changes=["size"],
-            deleted_with=None if package == "tsbox" else first,
+            deleted_with=None if "deletedWith" in LEFT_OUT[package] else first,
             replacement_trigger="one",
             custom_timeouts=pulumi.CustomTimeouts(create="30s", update="90s"),
             retain_on_delete=True,
