@@ -116,9 +116,11 @@ test-node: npm-package $(VENV)/.complete go-plugins
 OLDEST_PYTHON_SDK := 3.248.0
 OLDEST_NODE_SDK := 3.248.0
 PYTHON_SDKS := $(shell sed -n 's/^automation = \["\(.*\)"\]/\1/p' pyproject.toml)
-PYTHON_SDK_TESTS := $(addprefix bindings-python/tests/,test_sdk.py test_sdk_callbacks.py test_sdk_components.py test_sdk_differences.py)
+# With components that Python and Go host.
+PYTHON_SDK_TESTS := $(addprefix bindings-python/tests/,test_sdk.py test_sdk_callbacks.py test_sdk_callback_failures.py test_sdk_components.py \
+	test_sdk_differences.py test_component_sdk_options.py test_component_callbacks.py)
 SDK_TESTS := bindings-node/tests/sdk.test.mjs bindings-node/tests/sdk_callbacks.test.mjs bindings-node/tests/sdk_components.test.mjs \
-	bindings-node/tests/sdk_differences.test.mjs
+	bindings-node/tests/sdk_differences.test.mjs bindings-node/tests/sdk_callback_failures.test.mjs
 
 # node-matrix EXECUTABLE NAME MAJOR SDK: prints the versions of Node and the SDK. Where tests run in CI, that of Node has to be MAJOR; that of the SDK
 # has to be SDK, if that is given.
@@ -136,7 +138,7 @@ test-oldest-python-sdk test-newest-python-sdk: test-%-python-sdk: wheel
 	    grep '^pytest>' requirements-dev.txt)" "$$(grep ^pytest-timeout requirements-dev.txt)"
 	build/sdk-$*-python/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps build/wheels/*.whl
 	build/sdk-$*-python/bin/python -c 'import importlib.metadata as m; print("the $* SDK for Python:", m.version("pulumi"))'
-	build/sdk-$*-python/bin/python -m pytest -p no:cacheprovider $(PYTHON_SDK_TESTS)
+	build/sdk-$*-python/bin/python -m pytest -p no:cacheprovider -k "not tsbox" $(PYTHON_SDK_TESTS)
 
 test-newest-node-sdk: node
 	mkdir -p build/sdk-newest
