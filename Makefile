@@ -111,7 +111,8 @@ test-node: npm-package $(VENV)/.complete go-plugins
 	npm run --silent test:types
 	STACKWRIGHT_TEST_PACKAGES=build/npm STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python STACKWRIGHT_TEST_MOTO=$(VENV)/bin/python npm test
 
-# The ends of the supported ranges: the oldest and the newest SDK for Python, each in a folder of its own, and the newest for Node, on Node 22;
+# The ends of the supported ranges: the oldest and the newest SDK for Python, each in a folder of its own, and the newest for Node, on Node 22, with
+# the npm packages;
 # node_modules has the oldest one for Node.
 OLDEST_PYTHON_SDK := 3.248.0
 OLDEST_NODE_SDK := 3.248.0
@@ -121,6 +122,7 @@ PYTHON_SDK_TESTS := $(addprefix bindings-python/tests/,test_sdk.py test_sdk_call
 	test_sdk_differences.py test_component_sdk_options.py test_component_callbacks.py)
 SDK_TESTS := bindings-node/tests/sdk.test.mjs bindings-node/tests/sdk_callbacks.test.mjs bindings-node/tests/sdk_components.test.mjs \
 	bindings-node/tests/sdk_differences.test.mjs bindings-node/tests/sdk_callback_failures.test.mjs
+COMPONENT_TESTS := bindings-node/tests/component_values.test.mjs bindings-node/tests/component_guards.test.mjs bindings-node/tests/component_uses.test.mjs
 
 # node-matrix EXECUTABLE NAME MAJOR SDK: prints the versions of Node and the SDK. Where tests run in CI, that of Node has to be MAJOR; that of the SDK
 # has to be SDK, if that is given.
@@ -140,12 +142,20 @@ test-oldest-python-sdk test-newest-python-sdk: test-%-python-sdk: wheel
 	build/sdk-$*-python/bin/python -c 'import importlib.metadata as m; print("the $* SDK for Python:", m.version("pulumi"))'
 	build/sdk-$*-python/bin/python -m pytest -p no:cacheprovider -k "not tsbox" $(PYTHON_SDK_TESTS)
 
-test-newest-node-sdk: node
-	mkdir -p build/sdk-newest
-	cd build/sdk-newest && echo '{"private": true}' > package.json && \
-	    npm install --no-audit --no-fund --silent @pulumi/pulumi@latest node@22 && ln -sfn ../../bindings-node bindings-node
-	cd build/sdk-newest && $(call node-matrix,node_modules/.bin/node,newest,22)
-	cd build/sdk-newest && node_modules/.bin/node --preserve-symlinks --preserve-symlinks-main --test --test-timeout=300000 $(SDK_TESTS)
+# From the npm packages, in a folder whose layout is that of this one. The component in TypeScript is copied, so that it and its host use the same SDK.
+NEWEST_NODE_SDK := build/sdk-newest
+test-newest-node-sdk: npm-package $(VENV)/.complete go-plugins
+	rm -rf $(addprefix $(NEWEST_NODE_SDK)/,bindings-node testkit package-lock.json node_modules/stackwright node_modules/@stackwright)
+	mkdir -p $(NEWEST_NODE_SDK)/bindings-node
+	cd $(NEWEST_NODE_SDK) && echo '{"private": true}' > package.json && \
+	    npm install --no-audit --no-fund --silent @pulumi/pulumi@latest node@22 ../npm/*.tgz
+	cp -r testkit $(NEWEST_NODE_SDK)/testkit
+	ln -sfn ../../target $(NEWEST_NODE_SDK)/target
+	ln -sfn ../../../bindings-node/tests $(NEWEST_NODE_SDK)/bindings-node/tests
+	echo 'export * from "stackwright";' > $(NEWEST_NODE_SDK)/bindings-node/index.mjs
+	cd $(NEWEST_NODE_SDK) && $(call node-matrix,node_modules/.bin/node,newest,22)
+	cd $(NEWEST_NODE_SDK) && STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python \
+	    node_modules/.bin/node --preserve-symlinks --preserve-symlinks-main --test --test-timeout=300000 $(SDK_TESTS) $(COMPONENT_TESTS)
 
 # ---- packages ----
 
