@@ -112,8 +112,7 @@ test-node: npm-package $(VENV)/.complete go-plugins
 	STACKWRIGHT_TEST_PACKAGES=build/npm STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python STACKWRIGHT_TEST_MOTO=$(VENV)/bin/python npm test
 
 # The ends of the supported ranges: the oldest and the newest SDK for Python, each in a folder of its own, and the newest for Node, on Node 22, with
-# the npm packages;
-# node_modules has the oldest one for Node.
+# the npm packages; node_modules has the oldest one for Node.
 OLDEST_PYTHON_SDK := 3.248.0
 OLDEST_NODE_SDK := 3.248.0
 PYTHON_SDKS := $(shell sed -n 's/^automation = \["\(.*\)"\]/\1/p' pyproject.toml)
