@@ -121,7 +121,8 @@ PYTHON_SDK_TESTS := $(addprefix bindings-python/tests/,test_sdk.py test_sdk_call
 	test_sdk_differences.py test_component_sdk_options.py test_component_callbacks.py)
 SDK_TESTS := bindings-node/tests/sdk.test.mjs bindings-node/tests/sdk_callbacks.test.mjs bindings-node/tests/sdk_components.test.mjs \
 	bindings-node/tests/sdk_differences.test.mjs bindings-node/tests/sdk_callback_failures.test.mjs
-COMPONENT_TESTS := bindings-node/tests/component_values.test.mjs bindings-node/tests/component_guards.test.mjs bindings-node/tests/component_uses.test.mjs
+COMPONENT_TESTS := bindings-node/tests/component_values.test.mjs bindings-node/tests/component_guards.test.mjs bindings-node/tests/component_uses.test.mjs \
+	bindings-node/tests/component_sdk_options.test.mjs
 
 # node-matrix EXECUTABLE NAME MAJOR SDK: prints the versions of Node and the SDK. Where tests run in CI, that of Node has to be MAJOR; that of the SDK
 # has to be SDK, if that is given.

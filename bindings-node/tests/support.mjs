@@ -103,7 +103,7 @@ export const noPythonPlugin = !process.env.CI && !fs.existsSync(pythonOfPlugins)
 /** The commands of component plugins in three languages. */
 export const componentPlugins = {
     pybox: [pythonOfPlugins, "-u", path.join(testkit, "python-component")],
-    tsbox: ["node", path.join(root, "node_modules/@pulumi/pulumi/cmd/run-plugin/index.js"), path.join(testkit, "node-component")],
+    tsbox: [process.execPath, path.join(root, "node_modules/@pulumi/pulumi/cmd/run-plugin/index.js"), path.join(testkit, "node-component")],
     gobox: [gobox],
 };
 
