@@ -77,10 +77,13 @@ test("hooks of a component in TypeScript run after its Construct", async (t) => 
 test("a component host in TypeScript that dies in a hook fails the resource", async (t) => {
     const guards = new Guards(t);
     const stack = await guards.stack();
-    guards.inputs = { size: 1, count: 1, dies: "afterCreate" };
+    guards.inputs = { size: 1, count: 1 };
+    await stack.up();
+    // Construct has ended when its hook runs.
+    guards.inputs = { size: 1, count: 0, dies: "beforeDelete" };
     const error = await failureOf(stack.up());
-    const text = /resource `guard-0` .*hook "guard afterCreate" failed: the program's functions at 127\.0\.0\.1:\d+ did not answer/;
+    const text = /resource `guard-0` .*before hook "guard beforeDelete" failed: the program's functions at 127\.0\.0\.1:\d+ did not answer/;
     assert.match(error.message, text);
-    assert.ok(await resourceOf(stack, "guard-0"), "what was created is recorded");
+    assert.ok(await resourceOf(stack, "guard-0"), "what is not deleted is recorded");
     assert.deepEqual(guards.names(), ["guard-0", "other"]);
 });
