@@ -221,8 +221,12 @@ fn check_things(report: &Report, world: &World) {
         let record = report.records.get(id);
         // A host without a record is checked by itself.
         let exists = |id: &str| state.things.contains_key(id) && recorded.contains(&id);
-        let is_released = record
-            .is_some_and(|record| record.retain_on_delete || ends_with_its_host(report, record, &exists));
+        let mut before = report.before.resources.iter();
+        let has_ended = before.any(|state| state.id.as_str() == id && state.pending_replacement);
+        // What is to be replaced has ended before this operation: with its host, as it was not deleted by itself.
+        let is_released = has_ended
+            || record
+                .is_some_and(|record| record.retain_on_delete || ends_with_its_host(report, record, &exists));
         assert!(is_released, "{id} is lost: {record:?}\n{}", report.result.tree());
         released.push(id);
     }

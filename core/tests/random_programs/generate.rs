@@ -6,6 +6,7 @@ use stackwright_testkit::store::Fault as StoreFault;
 use crate::plan::{
     Act, DECLARED, Declared, Drift, Fault, INNER, KIT, MOMENTS, Plan, Point, Script, Stop, Trouble, Verb,
 };
+use crate::whole;
 
 fn declared() -> impl Strategy<Value = Declared> {
     let rarely = || prop::bool::weighted(0.12);
@@ -202,4 +203,43 @@ pub(crate) fn calm_plan() -> impl Strategy<Value = Plan> {
         }
         Plan { scripts, acts }
     })
+}
+
+/// Plans with an update that goes on after failures, of a program in which all resources use the outputs of those that they need.
+pub(crate) fn continued_plan() -> impl Strategy<Value = Plan> {
+    let point = prop::sample::select(vec![Point::Check, Point::Diff, Point::Create, Point::Update]);
+    let fault = (point, 0..=INNER).prop_map(|(point, number)| Fault {
+        point,
+        number,
+        trouble: Trouble::Fails,
+    });
+    (scripts(), vec(fault, 2..8), prop::sample::select(vec![1, 16])).prop_map(
+        |(mut scripts, faults, parallel)| {
+            let (first, second) = scripts.split_at_mut(1);
+            for (before, after) in first[0].declared.iter_mut().zip(&mut second[0].declared) {
+                before.present |= before.value > 0;
+                before.uses = true;
+                before.imported = false;
+                before.opens = false;
+                // The engine knows the needs of what is not registered from its records.
+                *after = Declared {
+                    value: after.value,
+                    key: after.key,
+                    hooks: after.hooks.clone(),
+                    ..before.clone()
+                };
+            }
+            let update = |script: usize| Act {
+                parallel,
+                ..whole(Verb::Update, script)
+            };
+            let continued = Act {
+                continues: true,
+                faults,
+                ..update(1)
+            };
+            let acts = vec![update(0), continued];
+            Plan { scripts, acts }
+        },
+    )
 }

@@ -31,7 +31,7 @@ use crate::{
     callbacks::{check_hooks, check_order_of_hooks, check_transforms},
     check::{check, check_used, refusal, text},
     deletions::check_deletions_are_due,
-    generate::{calm_plan, plan},
+    generate::{calm_plan, continued_plan, plan},
     order::{check_events, check_order},
     plan::{Act, DECLARED, KIT, OPENED, Plan, Script, Stop, Verb, number_of},
     program::transformed_inputs,
@@ -226,6 +226,17 @@ proptest! {
 
     #[test]
     fn nothing_is_lost_or_created_twice_and_programs_converge_after_any_failure(plan in plan()) {
+        simulated(|runtime, clock| async move {
+            play(&Stage::new(runtime, clock).await, &plan).await;
+        });
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(80))]
+
+    #[test]
+    fn what_a_program_does_not_come_to_after_a_failure_is_kept(plan in continued_plan()) {
         simulated(|runtime, clock| async move {
             play(&Stage::new(runtime, clock).await, &plan).await;
         });

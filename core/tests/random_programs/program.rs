@@ -146,9 +146,13 @@ impl Played {
         let registering = present.map(|number| {
             let (done, seen) = (&done, &seen);
             async move {
-                let registration = self.registration(monitor, number, preview, seen).await?;
-                let registered = monitor.register(registration).await?;
-                done[number].send_replace(Some(registered));
+                let answer = if self.is_reached(number, seen).await? {
+                    let registration = self.registration(monitor, number, preview, seen).await?;
+                    Answer::Registered(monitor.register(registration).await?)
+                } else {
+                    Answer::Unreached
+                };
+                done[number].send_replace(Some(answer));
                 Ok::<(), Error>(())
             }
         });
@@ -162,13 +166,31 @@ impl Played {
         Ok(())
     }
 
+    /// Returns whether the program comes to a declaration: not to one that uses the outputs of what has failed, as the functions of
+    /// outputs in SDKs are not called then, nor to what needs that.
+    async fn is_reached(&self, number: usize, seen: &[Seen]) -> Result<bool> {
+        let script = &self.script;
+        let dependencies = script.dependencies(number);
+        let uses = script.declared[number].uses && number > KIT;
+        let kit = script.opens(number).then_some(KIT);
+        let others = script
+            .parent(number)
+            .into_iter()
+            .chain(script.host(number))
+            .chain(kit);
+        for other in others.chain(dependencies.iter().copied()) {
+            let is_used = uses && dependencies.contains(&other);
+            match answer(seen, other).await? {
+                Answer::Unreached => return Ok(false),
+                Answer::Registered(found) if is_used && (found.failed || found.skipped) => return Ok(false),
+                Answer::Registered(_) => {}
+            }
+        }
+        Ok(true)
+    }
+
     /// Calls the function and the method that the program calls before it registers a resource.
-    async fn ask(
-        &self,
-        monitor: &Monitor,
-        number: usize,
-        seen: &[watch::Receiver<Option<Registered>>],
-    ) -> Result<()> {
+    async fn ask(&self, monitor: &Monitor, number: usize, seen: &[Seen]) -> Result<()> {
         let arguments: PropertyMap = [("name", self.script.urn(number, false).name().into())]
             .into_iter()
             .collect();
@@ -198,7 +220,7 @@ impl Played {
         monitor: &Monitor,
         number: usize,
         preview: bool,
-        seen: &[watch::Receiver<Option<Registered>>],
+        seen: &[Seen],
     ) -> Result<Registration> {
         let (script, declared) = (&self.script, &self.script.declared[number]);
         self.ask(monitor, number, seen).await?;
@@ -306,14 +328,29 @@ impl Played {
     }
 }
 
-/// Waits until a resource is registered.
-async fn registered(
-    seen: &[watch::Receiver<Option<Registered>>],
-    number: Option<usize>,
-) -> Result<Option<Registered>> {
-    let Some(number) = number else { return Ok(None) };
+/// What the program has of a declaration.
+#[derive(Clone)]
+enum Answer {
+    Registered(Registered),
+    /// The program does not come to it.
+    Unreached,
+}
+
+type Seen = watch::Receiver<Option<Answer>>;
+
+/// Waits until the program has come to a declaration, or cannot come to it.
+async fn answer(seen: &[Seen], number: usize) -> Result<Answer> {
     let mut seen = seen[number].clone();
-    let found = seen.wait_for(Option::is_some).await;
-    let found = found.map_err(|_| Error::new(ErrorKind::Program, "a dependency is not registered"))?;
-    Ok(found.clone())
+    let found = seen.wait_for(Option::is_some).await.ok();
+    let found = found.and_then(|found| found.clone());
+    found.ok_or_else(|| Error::new(ErrorKind::Program, "a dependency is not registered"))
+}
+
+/// Waits until a resource is registered.
+async fn registered(seen: &[Seen], number: Option<usize>) -> Result<Option<Registered>> {
+    let Some(number) = number else { return Ok(None) };
+    match answer(seen, number).await? {
+        Answer::Registered(found) => Ok(Some(found)),
+        Answer::Unreached => Ok(None),
+    }
 }
