@@ -1,10 +1,11 @@
 //! The admission of requests: which are accepted, where their work begins, and how they end with the run.
 
-use std::{future::Future, sync::Arc};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    diagnostic::Diagnostic,
     executor::{AbandonedCall, Executor},
     monitor::{
         WireStatus,
@@ -13,6 +14,9 @@ use crate::{
     },
     provider::{ProviderHandle, ProviderResult},
 };
+
+/// How long code of a provider may take to return when the run has been stopped and works on nothing else.
+const CODE_GRACE: Duration = Duration::from_secs(30);
 
 /// Accepts the requests of one run until it ends.
 pub(super) struct Admission {
@@ -143,6 +147,35 @@ impl Admission {
             }
             () = self.executor.terminated() => {
                 self.executor.control().abandon(describe());
+                Err(RequestError::RunEnded)
+            }
+        }
+    }
+
+    /// Awaits code of a provider that calls the engine again: until the run has ended, and no longer than [`CODE_GRACE`] in which a
+    /// stopped run works on nothing else. All requests of the code are refused then, so that it has nothing to complete. `describe`
+    /// describes a call that is abandoned.
+    pub(super) async fn unless_silent<T>(
+        &self,
+        call: impl Future<Output = T>,
+        describe: impl Fn() -> AbandonedCall,
+    ) -> Result<T, RequestError> {
+        let silent = async {
+            self.executor.control().stopped().await;
+            self.executor.activity().quiet(CODE_GRACE).await;
+        };
+        tokio::select! {
+            biased;
+            answer = self.unless_ended(call, &describe) => answer,
+            () = silent => {
+                let call = describe();
+                let text = format!(
+                    "{} within {} s after the run had been stopped, and is waited for no longer",
+                    call.text,
+                    CODE_GRACE.as_secs()
+                );
+                self.executor.diagnose(Diagnostic::warning(text));
+                self.executor.control().abandon(call);
                 Err(RequestError::RunEnded)
             }
         }

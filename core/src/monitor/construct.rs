@@ -65,7 +65,7 @@ async fn construct_accepted(
         .within_limit(&provider, "construct", urn.as_str(), answer);
     let answer = shared
         .admission
-        .unless_ended(answer, || AbandonedCall::on(&urn, "construct"))
+        .unless_silent(answer, || AbandonedCall::on(&urn, "construct"))
         .await?;
     drop(trace);
     match answer.and_then(|response| executor.sanitizer().sanitize_construct(response)) {

@@ -127,7 +127,7 @@ async fn call_provider(monitor: &Monitor, mut call: MethodCall) -> Result<Method
     let answer = shared.admission.within_limit(&provider, "call", &token, answer);
     let answer = shared
         .admission
-        .unless_ended(answer, || AbandonedCall::of(&token, "call"))
+        .unless_silent(answer, || AbandonedCall::of(&token, "call"))
         .await?;
     drop(awaiting);
     let sanitizer = shared.generator.executor().sanitizer();

@@ -4,15 +4,24 @@ use std::{future::pending, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use stackwright::{
-    ErrorKind, Result, StackSettings,
+    Error, ErrorKind, Result, StackSettings,
     callback::{ErrorHook, ErrorHookCall},
-    monitor::{Invoke, InvokeTransformArgs},
+    diagnostic::Severity,
+    monitor::{Invoke, InvokeTransformArgs, MethodCall, Registration},
     operation::{OperationKind, OperationOptions, OperationResult},
     policy::{Policy, PolicyPack},
     program::{Program, from_fn},
+    provider::{
+        Capabilities, ConstructRequest, ConstructResponse, CreateRequest, CreateResponse, DeleteRequest,
+        HandshakeRequest, MethodRequest, MethodResponse, Provider, ProviderError, ProviderResult,
+        ProviderStatus,
+    },
     runtime::{Clock, Runtime, SystemClock, Timestamp},
 };
-use stackwright_testkit::wait::{Ended as _, Within as _};
+use stackwright_testkit::{
+    clock::SkippingClock,
+    wait::{Ended as _, Within as _},
+};
 use tokio::sync::Notify;
 
 use crate::fixture::{Scripted, engine, resource};
@@ -186,4 +195,99 @@ async fn a_policy_that_answers_after_the_end_of_the_run_changes_nothing() {
             .all(|state| state.urn.name() != "a")
     );
     engine.close().within("the end of the engine").await;
+}
+
+/// Refuses to create, and never returns from components and methods once they have begun.
+#[derive(Default)]
+struct Silent {
+    begun: Arc<Notify>,
+}
+
+impl Provider for Silent {
+    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
+        Ok(Capabilities::all())
+    }
+
+    async fn create(&self, _request: CreateRequest) -> ProviderResult<CreateResponse> {
+        Err(ProviderError::new(ProviderStatus::ResourceExhausted, "no quota"))
+    }
+
+    async fn delete(&self, _request: DeleteRequest) -> ProviderResult<()> {
+        Ok(())
+    }
+
+    async fn construct(&self, _request: ConstructRequest) -> ProviderResult<ConstructResponse> {
+        self.begun.notify_one();
+        pending().await
+    }
+
+    async fn call_method(&self, _request: MethodRequest) -> ProviderResult<MethodResponse> {
+        self.begun.notify_one();
+        pending().await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_component_or_a_method_that_does_not_return_holds_up_no_run_that_has_failed() {
+    let cases = [
+        ("construct of urn:pulumi:dev::shop::echo:index:Box::box", true),
+        ("call of echo:index:Box/open", false),
+    ];
+    for (called, is_component) in cases {
+        let silent = Silent::default();
+        let begun = Arc::clone(&silent.begun);
+        let runtime = Runtime {
+            // The wait that a stopped run has for code ends at once.
+            clock: Arc::new(SkippingClock(|wait| (25..=30).contains(&wait.as_secs()))),
+            ..Runtime::system(tokio::runtime::Handle::current())
+        };
+        let engine = engine().runtime(runtime).provider("echo", Arc::new(silent));
+        let engine = engine.build().unwrap();
+        let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
+        let program = from_fn(move |context| {
+            let begun = Arc::clone(&begun);
+            async move {
+                let code = async {
+                    if is_component {
+                        let remote = Registration {
+                            remote: true,
+                            resource_type: "echo:index:Box".into(),
+                            name: "box".to_owned(),
+                            ..Registration::default()
+                        };
+                        context.monitor.register(remote).await.map(drop)
+                    } else {
+                        let call = MethodCall {
+                            token: "echo:index:Box/open".to_owned(),
+                            ..MethodCall::default()
+                        };
+                        context.monitor.call_method(call).await.map(drop)
+                    }
+                };
+                let fails = async {
+                    begun.notified().await;
+                    context.monitor.register(resource("a", "1")).await.map(drop)
+                };
+                let (code, failed) = tokio::join!(code, fails);
+                code.and(failed).map_err(Error::from)
+            }
+        });
+        let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
+        let result = operation.ended().await;
+        assert_failed(&result, "no quota");
+        let warning = format!(
+            "provider `echo` did not return from {called} within 30 s after the run had been stopped, and is waited for no longer"
+        );
+        let mut diagnostics = result.diagnostics.iter();
+        assert!(
+            diagnostics
+                .any(|found| found.severity == Severity::Warning && found.message.library() == warning),
+            "{:?}",
+            result.diagnostics
+        );
+        let resources = result.snapshot.resources.iter();
+        let names: Vec<&str> = resources.map(|state| state.urn.name()).collect();
+        assert!(!names.contains(&"box") && !names.contains(&"a"), "{names:?}");
+        assert!(result.snapshot.pending_operations.is_empty());
+    }
 }
