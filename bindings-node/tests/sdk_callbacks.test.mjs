@@ -214,6 +214,43 @@ for (const way of ["direct", "server"]) {
             assert.equal(provider.things.size, 0);
         });
 
+        tried("hooks of a component get its outputs, and those of a replacement run around both steps", async () => {
+            let calls = [];
+            const moments = ["beforeCreate", "afterCreate", "beforeUpdate", "afterUpdate", "beforeDelete", "afterDelete"];
+            const hook = (moment) =>
+                new pulumi.ResourceHook(moment, ({ name, newOutputs, oldOutputs }) => {
+                    calls.push([name, moment, (newOutputs ?? oldOutputs)?.content]);
+                });
+            class Crate extends pulumi.ComponentResource {
+                constructor(content, options) {
+                    super("box:index:Crate", "crate", { content }, options);
+                    this.registerOutputs({ content });
+                }
+            }
+            const program = sdkProgram(async () => {
+                const hooks = Object.fromEntries(moments.map((moment) => [moment, [hook(moment)]]));
+                await Promise.all(Object.values(hooks).map(([hook]) => hook.__registered));
+                const content = new pulumi.Config().require("content");
+                if (content !== "none") {
+                    new Crate(content, { hooks });
+                    new Thing("a", { content }, { hooks, replaceOnChanges: ["content"] });
+                }
+            });
+            const engine = memoryEngine(new Memory());
+            const up = async (content) => {
+                calls = [];
+                const stack = await engine.stack("shop/dev", { program, config: { content } });
+                await stack.up({ allowEmpty: true });
+                return ["crate", "a"].map((of) => calls.filter(([name]) => name === of).map(([, moment, found]) => [moment, found]));
+            };
+            const created = [["beforeCreate", undefined], ["afterCreate", "one"]];
+            assert.deepEqual(await up("one"), [created, created]);
+            const replaced = [["beforeCreate", undefined], ["afterCreate", "two"], ["beforeDelete", "one"], ["afterDelete", "one"]];
+            assert.deepEqual(await up("two"), [[["beforeUpdate", "one"], ["afterUpdate", "two"]], replaced]);
+            const deleted = [["beforeDelete", "two"], ["afterDelete", "two"]];
+            assert.deepEqual(await up("none"), [deleted, deleted]);
+        });
+
         tried("hooks run in previews and failures are ignored where their options say so", async () => {
             const provider = new Memory();
             const calls = [];

@@ -239,6 +239,49 @@ async def test_hooks_run_around_each_step(make_engine: MakeEngine, memory: Memor
         assert [call[0] for call in calls] == ["before_delete", "after_delete"] and not memory.things
 
 
+class Crate(pulumi.ComponentResource):
+    def __init__(self, size: int, opts: Any) -> None:
+        super().__init__("box:index:Crate", "crate", {"size": size}, opts)
+        self.register_outputs({"size": size})
+
+
+@has_hooks
+@on_loop
+async def test_hooks_of_a_component_get_its_outputs_and_those_of_a_replacement_run_around_both_steps(
+    make_engine: MakeEngine, memory: Memory, way: str
+) -> None:
+    calls: list[tuple[str, str, Any]] = []
+
+    def hook(moment: str) -> Any:
+        def run(args: Args) -> None:
+            outputs = args.new_outputs or args.old_outputs or {}
+            calls.append((args.name, moment, outputs.get("size")))
+
+        return pulumi.ResourceHook(moment, run)
+
+    def program() -> None:
+        hooks = pulumi.ResourceHookBinding(**{moment: [hook(moment)] for moment in MOMENTS})
+        size = int(pulumi.Config().require("size"))
+        if size:
+            Crate(size, pulumi.ResourceOptions(hooks=hooks))
+            Thing("a", {"size": size}, pulumi.ResourceOptions(hooks=hooks, replace_on_changes=["size"]))
+
+    async with make_engine(mem=memory) as engine:
+
+        async def up(size: int) -> dict[str, list[tuple[str, Any]]]:
+            calls.clear()
+            stack = await engine.stack("shop/dev", program, config={"size": str(size)})
+            await stack.up(allow_empty=True)
+            return {name: [call[1:] for call in calls if call[0] == name] for name in ("crate", "a")}
+
+        created = [("before_create", None), ("after_create", 1)]
+        assert await up(1) == {"crate": created, "a": created}
+        replaced = [("before_create", None), ("after_create", 2), ("before_delete", 1), ("after_delete", 1)]
+        assert await up(2) == {"crate": [("before_update", 1), ("after_update", 2)], "a": replaced}
+        deleted = [("before_delete", 2), ("after_delete", 2)]
+        assert await up(0) == {"crate": deleted, "a": deleted}
+
+
 @has_hooks
 @on_loop
 async def test_hooks_run_in_previews_and_failures_are_ignored_where_their_options_say_so(
