@@ -38,6 +38,12 @@ class Box(pulumi.ComponentResource):
         self.register_outputs({{"doubled": self.doubled, "label": self.label}})
 '''
 THING = '''pulumi.CustomResource("things:index:Thing", name + "-lid", {"size": args["size"], "label": args.get("label")}, pulumi.ResourceOptions(parent=self))'''
+LID = '''
+        class Lid(pulumi.CustomResource):
+            size: pulumi.Output[int]
+            def __init__(lid, name, props, opts):
+                super().__init__("things:index:Thing", name, props, opts)
+        args = dict(args, size=Lid(name + "-lid", {"size": args["size"]}, pulumi.ResourceOptions(parent=self)).size)'''
 INNER = '''
         class Inner(pulumi.ComponentResource):
             def __init__(inner, name, props, opts):
@@ -89,6 +95,7 @@ class Box(pulumi.ComponentResource):  # type: ignore[misc, name-defined]
 def sdk_program(package: str = "pybox") -> Callable[[], None]:
     def program() -> None:
         box = Box(package, "box", {"size": 3, "label": pulumi.Output.secret("hush-hush")})
+        pulumi.CustomResource("things:index:Thing", "user", {"of": box.doubled})
         pulumi.export("doubled", box.doubled)
         pulumi.export("label", box.label)
 
@@ -98,6 +105,7 @@ def sdk_program(package: str = "pybox") -> Callable[[], None]:
 def own_program(package: str = "pybox") -> Callable[[sw.Context], Any]:
     async def program(ctx: sw.Context) -> None:
         box = ctx.remote_component(f"{package}:index:Box", "box", {"size": 3, "label": sw.secret("hush-hush")})
+        ctx.resource("things:index:Thing", "user", {"of": box["doubled"]})
         ctx.export("doubled", box["doubled"])
         ctx.export("label", box["label"])
 
@@ -123,12 +131,27 @@ async def test_a_component_of_a_plugin_lives_through_all_operations(
         assert result.outputs["label"].value == "hush-hush" and result.outputs["label"].secret
         known = states(await stack.export_deployment())
         assert known["box-lid"]["parent"] == known["box"]["urn"]
+        assert known["box"]["urn"] in known["user"]["propertyDependencies"]["of"]
         assert "hush-hush" not in str(known)
         again = await stack.up()
         assert set(again.changes) == {"same"}
         await stack.refresh()
         await stack.destroy()
         assert memory.things == {}
+
+
+@pytest.mark.parametrize("written", [sdk_program, own_program], ids=["sdk", "own"])
+@on_loop
+async def test_what_uses_an_output_depends_on_what_the_output_comes_from(
+    tmp_path: Path, memory: Memory, plugin: Callable[..., list[str]], written: Callable[[], sw.Program]
+) -> None:
+    async with engine(tmp_path, memory, pybox=plugin("pybox", LID)) as running:
+        stack = await running.stack("shop/dev", written())
+        await stack.up()
+        known = states(await stack.export_deployment())
+        assert known["user"]["inputs"] == {"of": 6}
+        for dependencies in (known["user"]["dependencies"], known["user"]["propertyDependencies"]["of"]):
+            assert known["box-lid"]["urn"] in dependencies
 
 
 @on_loop
