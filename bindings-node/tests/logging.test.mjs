@@ -15,7 +15,14 @@ const ENDED = "an operation has ended";
 async function recordsOfUpdate(t, level) {
     const records = [];
     let ended;
-    const whole = new Promise((resolve) => (ended = resolve));
+    // Records keep no process alive: the timer does.
+    const whole = new Promise((resolve, reject) => {
+        const late = setTimeout(() => reject(new Error("the last record did not arrive within 30 s")), 30_000);
+        ended = () => {
+            clearTimeout(late);
+            resolve();
+        };
+    });
     const note = (record) => {
         records.push(record);
         if (record.message === ENDED) {
