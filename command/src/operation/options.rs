@@ -27,8 +27,22 @@ pub(super) fn common(invocation: &Invocation, arguments: &OperationArguments) ->
     Ok(OperationOptions {
         parallel: parallel.max(0),
         message: arguments.message.clone().unwrap_or_default(),
-        ..OperationOptions::default()
+        ..of_environment(invocation)
     })
+}
+
+/// Returns the options that variables of the environment set, and no flag.
+fn of_environment(invocation: &Invocation) -> OperationOptions {
+    let is_enabled = |name: &str| invocation.is_enabled(name);
+    OperationOptions {
+        use_legacy_diff: is_enabled("PULUMI_ENABLE_LEGACY_DIFF"),
+        use_legacy_refresh_diff: is_enabled("PULUMI_ENABLE_LEGACY_REFRESH_DIFF"),
+        disable_output_values: is_enabled("PULUMI_DISABLE_OUTPUT_VALUES"),
+        disable_provider_preview: is_enabled("PULUMI_DISABLE_PROVIDER_PREVIEW"),
+        disable_refresh_before_update: is_enabled("PULUMI_DISABLE_REFRESH_BEFORE_UPDATE"),
+        disable_resource_references: is_enabled("PULUMI_DISABLE_RESOURCE_REFERENCES"),
+        ..OperationOptions::default()
+    }
 }
 
 /// Limits the options to some resources.
@@ -91,4 +105,41 @@ pub(super) fn pending_creates(pairs: &[String]) -> Result<BTreeMap<String, Strin
         )),
     });
     pairs.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_variable_sets_its_own_option() {
+        let set_by = |variable: &str| {
+            let mut invocation = Invocation::new(["up"], "/");
+            invocation
+                .environment
+                .insert(variable.to_owned(), "true".to_owned());
+            let options = of_environment(&invocation);
+            [
+                options.use_legacy_diff,
+                options.use_legacy_refresh_diff,
+                options.disable_output_values,
+                options.disable_provider_preview,
+                options.disable_refresh_before_update,
+                options.disable_resource_references,
+            ]
+        };
+        let variables = [
+            "PULUMI_ENABLE_LEGACY_DIFF",
+            "PULUMI_ENABLE_LEGACY_REFRESH_DIFF",
+            "PULUMI_DISABLE_OUTPUT_VALUES",
+            "PULUMI_DISABLE_PROVIDER_PREVIEW",
+            "PULUMI_DISABLE_REFRESH_BEFORE_UPDATE",
+            "PULUMI_DISABLE_RESOURCE_REFERENCES",
+        ];
+        for (place, variable) in variables.iter().enumerate() {
+            let expected: Vec<bool> = (0..variables.len()).map(|other| other == place).collect();
+            assert_eq!(set_by(variable).as_slice(), expected, "{variable}");
+        }
+        assert_eq!(set_by("OTHER"), [false; 6]);
+    }
 }
