@@ -51,7 +51,7 @@ use crate::{
     property::PropertyMap,
     provider::ProviderRegistry,
     resource::{Goal, ResourceState},
-    state::PriorState,
+    state::{PriorState, StateRef},
     urn::Urn,
 };
 
@@ -281,6 +281,11 @@ impl Generator {
     /// Replaces the URNs of skipped resources in references by those of the program.
     pub(crate) fn refer_to_registered(&self, references: References<'_>) {
         targets::refer_to_registered(&self.context, references);
+    }
+
+    /// Returns the record that a goal would get, unless a registration has it.
+    pub(crate) fn leftover_of(&self, goal: &Goal) -> Option<StateRef> {
+        self.context.claims.leftover_of(goal)
     }
 
     /// Returns the program's URN of a resource; its response may have contained a former one.

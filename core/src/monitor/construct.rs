@@ -38,15 +38,18 @@ async fn construct_accepted(
     let urn = shared.placement.urn_of(&registration);
     let package = registration.resource_type.package();
     let what = ProviderUse::Resource(&urn);
+    let refused = |error: &RequestError| shared.reports.refused.note(&registration, error);
     let provider = shared
         .providers
         .serving(package, &registration.package, what)
-        .await?;
+        .await;
+    let provider = provider.map_err(RequestError::from).inspect_err(refused)?;
     if provider.provider.is_unconfigured() {
         return construct_bare(monitor, *registration).await;
     }
     let (label, inputs) = (format!("inputs of {urn}"), registration.inputs.clone());
-    let inputs = shared.values.inspect_assets(&label, inputs, &urn).await?;
+    let inputs = shared.values.inspect_assets(&label, inputs, &urn).await;
+    let inputs = inputs.map_err(RequestError::from).inspect_err(refused)?;
     // Known until the component is constructed.
     let random = &*monitor.runtime().random;
     let Registration {

@@ -30,6 +30,7 @@ mod program_values;
 mod providers;
 mod read;
 mod register;
+mod refused;
 mod registration;
 mod reports;
 mod request_error;
@@ -218,8 +219,8 @@ impl Monitor {
     /// stack, with an unknown option or a value that cannot be converted.
     ///
     /// The run then fails with the first such error once the program has ended, even when the program catches it: the
-    /// engine does not know the declaration, and would delete its resource. A declaration that the engine refuses is no
-    /// such case.
+    /// engine does not know the declaration, and would delete its resource. A declaration that the engine refuses fails the
+    /// run only where its resource is recorded.
     pub fn declaration_unreadable(&self, error: &Error) {
         self.shared.reports.unreadable.get_or_init(|| error.clone());
     }
@@ -227,6 +228,12 @@ impl Monitor {
     /// Returns the error of the first declaration that could not be read.
     pub(crate) fn unreadable_declaration(&self) -> Option<Error> {
         self.shared.reports.unreadable.get().cloned()
+    }
+
+    /// Returns the error of a registration that was refused although its resource is recorded, unless the program has registered the
+    /// resource otherwise.
+    pub(crate) fn lost_registration(&self) -> Option<Error> {
+        self.shared.reports.refused.lost(&self.shared.generator)
     }
 
     /// Fails the operation with an error that the program caused after its end; no new request is accepted. Returns

@@ -40,6 +40,7 @@ pub(super) fn register(
     if shared.transforms.defer(&shared.placement, &mut registration) {
         let work = named
             .and_then(|()| Deferred::announce(shared, &mut registration))
+            .inspect_err(|error| shared.reports.refused.note(&registration, error))
             .map(|(flight, deferred)| {
                 let monitor = monitor.clone();
                 async move { register_deferred(&monitor, registration, deferred, flight).await }
@@ -50,6 +51,7 @@ pub(super) fn register(
     if registration.remote {
         let work = named
             .and_then(|()| accept(shared, &mut registration))
+            .inspect_err(|error| shared.reports.refused.note(&registration, error))
             .map(|flight| {
                 let monitor = monitor.clone();
                 async move { construct(&monitor, registration, flight).await }
@@ -57,7 +59,8 @@ pub(super) fn register(
         return Either::Left(Either::Right(shared.admission.begin(*start, work)));
     }
     let work = named.and_then(|()| {
-        let flight = accept(shared, &mut registration)?;
+        let accepted = accept(shared, &mut registration);
+        let flight = accepted.inspect_err(|error| shared.reports.refused.note(&registration, error))?;
         let (claim, goal) = claim(shared, &mut registration, None)?;
         Ok(apply(shared, registration, flight, claim, goal))
     });
@@ -80,10 +83,16 @@ async fn register_deferred(
     flight: Flight,
 ) -> Result<Registered, WireStatus> {
     let shared = &monitor.shared;
+    // A failed transform leaves the options behind.
+    let aliases = registration.aliases.clone();
     let claimed = match deferred.transform(shared, &mut registration).await {
         Ok(_) if registration.remote => Ok(None),
         Ok(lineage) => claim(shared, &mut registration, lineage).map(Some),
-        Err(error) => Err(error),
+        Err(error) => {
+            registration.aliases = aliases;
+            shared.reports.refused.note(&registration, &error);
+            Err(error)
+        }
     };
     // Those that wait for the claim can continue, also when it failed.
     drop(deferred);
@@ -110,7 +119,13 @@ fn claim(
     registration.inputs = std::mem::take(&mut registration.inputs).collapse_outputs();
     let goal = Box::new(goal_of(registration));
     generator.expect_provider(|| shared.providers.default_asked_for(registration));
-    let claim = generator.claim(&goal)?;
+    let claim = match generator.claim(&goal).map_err(RequestError::from) {
+        Ok(claim) => claim,
+        Err(error) => {
+            shared.reports.refused.note_goal(*goal, &error);
+            return Err(error);
+        }
+    };
     if !goal.custom {
         generator.executor().component_registered(claim.urn());
     }
@@ -161,37 +176,54 @@ async fn complete(
     claim: ClaimGuard,
     mut goal: Box<Goal>,
 ) -> Result<Completed, RequestError> {
+    match add_provider_and_hashes(shared, &registration, claim.urn(), &mut goal).await {
+        Ok(true) => Ok(Completed::Ready(claim, goal)),
+        Ok(false) => Ok(Completed::Skipped(shared.generator.skip(claim, &goal)?)),
+        Err(error) => {
+            shared.reports.refused.note_goal(*goal, &error);
+            Err(error)
+        }
+    }
+}
+
+/// Adds the provider and the hashes of assets to a goal. False when the provider has failed and the run continues without it.
+async fn add_provider_and_hashes(
+    shared: &Shared,
+    registration: &Registration,
+    urn: &Urn,
+    goal: &mut Goal,
+) -> Result<bool, RequestError> {
     let resource_type = &registration.resource_type;
     if registration.custom && !resource_type.is_provider() {
         let package = resource_type.package().to_owned();
-        let what = ProviderUse::Resource(claim.urn());
+        let what = ProviderUse::Resource(urn);
         let chosen = shared
             .providers
             .provider_for(&package, &registration.package, what);
         let Some(provider) = chosen.await? else {
-            return Ok(Completed::Skipped(shared.generator.skip(claim, &goal)?));
+            return Ok(false);
         };
         goal.provider = provider.text;
         goal.extension = shared.providers.extension_of(&registration.package)?;
         if registration.package.provider.is_empty() {
             // Children inherit this provider.
-            shared.placement.parents.record_found(claim.urn(), &goal.provider);
+            shared.placement.parents.record_found(urn, &goal.provider);
         }
     }
     if let Some(package) = resource_type.provided_package() {
         goal.inputs =
             shared
                 .providers
-                .inputs_of_explicit(package, &registration, std::mem::take(&mut goal.inputs))?;
+                .inputs_of_explicit(package, registration, std::mem::take(&mut goal.inputs))?;
     }
     goal.inputs = shared
         .values
-        .inspect_assets("inputs", std::mem::take(&mut goal.inputs), claim.urn())
+        .inspect_assets("inputs", std::mem::take(&mut goal.inputs), urn)
         .await?;
     if let Some(trigger) = &goal.options.replacement_trigger {
         shared.values.inspect_value("replacementTrigger", trigger)?;
     }
-    Ok(Completed::Ready(claim, goal))
+    Ok(true)
 }
 
 /// Ends a request, and converts its outcome to its answer.

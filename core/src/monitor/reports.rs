@@ -10,6 +10,7 @@ use crate::{
     error::{Error, ErrorKind},
     executor::{Executor, Failure},
     message::text_of_program,
+    monitor::refused::RefusedRegistrations,
 };
 
 /// Records what the program of one run reports.
@@ -19,6 +20,7 @@ pub(super) struct Reports {
     has_errors: AtomicBool,
     /// The first declaration of the program that a binding could not read.
     pub(super) unreadable: OnceLock<Error>,
+    pub(super) refused: RefusedRegistrations,
 }
 
 impl Reports {
@@ -28,6 +30,7 @@ impl Reports {
             executor,
             has_errors: AtomicBool::new(false),
             unreadable: OnceLock::new(),
+            refused: RefusedRegistrations::default(),
         }
     }
 

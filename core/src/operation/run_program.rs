@@ -70,7 +70,7 @@ pub(super) async fn run_program(
     }
     // Accepted requests complete, or fail because the run is ending.
     drain(run, &monitor).await;
-    note_reports(run, &monitor);
+    note_reports(run, &monitor, generator.options().purpose);
     publish_exports(run, generator, &monitor).await;
     let outputs = follow(run, generator).await;
     if run.control.has_failed() || run.control.is_cancelled() {
@@ -155,13 +155,16 @@ fn note_end(run: &OperationRun, monitor: &Monitor, result: Result<()>) {
     }
 }
 
-/// Fails the run of a program that has reported errors, or has continued after an unreadable declaration.
-fn note_reports(run: &OperationRun, monitor: &Monitor) {
+/// Fails the run of a program that has reported errors, or has continued after an unreadable declaration, or after a registration that
+/// was refused: what is recorded would be deleted.
+fn note_reports(run: &OperationRun, monitor: &Monitor, purpose: Purpose) {
     if monitor.has_reported_errors() {
         let error = Error::new(ErrorKind::Program, "the program reported errors");
         note_end(run, monitor, Err(error.already_reported()));
     }
-    if let Some(error) = monitor.unreadable_declaration()
+    let deletes = purpose == Purpose::Update;
+    let refused = || monitor.lost_registration().filter(|_| deletes);
+    if let Some(error) = monitor.unreadable_declaration().or_else(refused)
         && !run.control.is_stopped()
     {
         run.events.diagnostic(Diagnostic::error(error.message()));

@@ -264,6 +264,19 @@ impl Claims {
         Ok(None)
     }
 
+    /// Returns the record that a goal would claim, unless another claim has it.
+    pub(crate) fn leftover_of(&self, goal: &Goal) -> Option<StateRef> {
+        let state = self.state();
+        let parent_type = goal.parent.as_ref().map_or("", |parent| parent.qualified_type());
+        let resource_type = goal.resource_type.as_str();
+        let urn = Urn::new(&self.stack, &self.project, parent_type, resource_type, &goal.name);
+        let record = match self.base.live(&urn) {
+            Some(record) => record.clone(),
+            None => self.record_under_alias(&state, goal, &urn).ok()??.0,
+        };
+        (!state.operated.contains(&record.id)).then_some(record)
+    }
+
     /// Withdraws a claim as if it had never been made: another registration may claim its record.
     fn withdraw(&self, claim: &Claim) {
         let mut state = self.state();
