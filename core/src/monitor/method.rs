@@ -95,6 +95,14 @@ async fn call_provider(monitor: &Monitor, mut call: MethodCall) -> Result<Method
     if let Some(of) = call.of.take() {
         call.arguments.insert(SELF, reference_to(shared, &of)?);
     }
+    if !call
+        .token
+        .split_once(':')
+        .is_some_and(|(package, _)| !package.is_empty())
+    {
+        let text = format!("'{}' is not a valid method token", call.token);
+        return Err(WireStatus::invalid(text).into());
+    }
     shared.providers.name_package(&mut call.package)?;
     let provider = provider_of(shared, &call).await?;
     shared.values.inspect("arguments", &call.arguments)?;

@@ -46,6 +46,10 @@ async fn a_method_of_what_is_not_registered_is_refused_and_the_program_goes_on()
     };
     let cases = [
         (by_urn, format!("unknown resource {}", unknown())),
+        (
+            of_a_reference("open"),
+            "'open' is not a valid method token".to_owned(),
+        ),
         (of_a_reference(OPEN), format!("unknown resource {}", unknown())),
         (
             of_a_reference(OF_A_PROVIDER),

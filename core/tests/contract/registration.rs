@@ -164,26 +164,35 @@ async fn registrations_and_reads_that_depend_on_a_failed_resource_are_skipped() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_registration_refused_for_its_asset_can_be_repeated() {
+async fn a_registration_refused_for_its_asset_can_be_repeated_and_one_that_is_not_fails_the_run() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let first = program(&[("a", "1"), ("b", "1")]);
     succeeded(&*update(&stack, first).await);
-    let program = from_fn(|context| async move {
-        for name in ["a", "b"] {
-            let mut missing = resource(name, "1");
-            missing.inputs.insert("file", nowhere());
-            let refused = context.monitor.register(missing).await.unwrap_err();
-            assert!(refused.message.contains("/nowhere/at/all"), "{}", refused.message);
-        }
-        // The program may register it again with an existing file.
-        context.monitor.register(resource("a", "1")).await?;
-        Ok(())
-    });
-    let result = update(&stack, program).await;
+    let refused = |again: &'static [&'static str]| {
+        from_fn(move |context| async move {
+            for name in ["a", "b"] {
+                let mut missing = resource(name, "1");
+                missing.inputs.insert("file", nowhere());
+                let refused = context.monitor.register(missing).await.unwrap_err();
+                assert!(refused.message.contains("/nowhere/at/all"), "{}", refused.message);
+            }
+            // The program may register them again with an existing file.
+            for name in again {
+                context.monitor.register(resource(name, "1")).await?;
+            }
+            Ok(())
+        })
+    };
+    let result = update(&stack, refused(&["a"])).await;
+    let error = result.error.clone().unwrap();
+    assert!(error.message().contains("/nowhere/at/all"), "{error}");
+    assert!(error.urn().is_some_and(|urn| urn.name() == "b"), "{error}");
+    assert_eq!(names(&result), ["a", "b"]);
+    let result = update(&stack, refused(&["a", "b"])).await;
     succeeded(&result);
-    assert_eq!(names(&result), ["a"]);
-    assert!(provider.calls.lock().unwrap().contains(&"delete b".to_owned()));
+    assert_eq!(names(&result), ["a", "b"]);
+    assert!(!provider.calls.lock().unwrap().contains(&"delete b".to_owned()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
