@@ -21,7 +21,7 @@ class Boxes(sw.Provider):
 
     async def call(self, ctx: sw.Context, request: sw.MethodRequest) -> sw.InvokeResult | dict[str, Any]:
         if "by" not in request.arguments:
-            return sw.InvokeResult({}, [sw.CheckFailure("is missing", "by")])
+            return sw.InvokeResult(failures=[sw.CheckFailure("is missing", "by")])
         opened = ctx.resource("things:index:Thing", "opened", {"by": request.arguments["by"]})
         return {"by": opened["by"], "box": request.arguments["__self__"].urn}
 

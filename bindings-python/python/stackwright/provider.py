@@ -233,9 +233,9 @@ class UpdateResult:
 
 @record(frozen=True, slots=True)
 class InvokeResult:
-    """What a function returned."""
+    """What a function returned: its result, or the failures of its arguments."""
 
-    result: Values
+    result: Values = field(default_factory=dict)
     failures: Sequence[CheckFailure] = ()
 
 
