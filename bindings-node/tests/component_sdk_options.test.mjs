@@ -12,8 +12,12 @@ const LEFT_OUT = {
     pybox: ["customTimeouts"],
     // It reads the URN of `deletedWith` as the reference of a provider, and registers the component with an invalid one.
     tsbox: ["deletedWith"],
-    gobox: ["hooks", "replacementTrigger"],
+    // It leaves out aliases that are not URNs.
+    gobox: [],
 };
+
+/** The alias of a mirror in Go. */
+const FORMER = "urn:pulumi:dev::shop::gobox:index:Mirror::former";
 
 class Thing extends pulumi.CustomResource {
     constructor(name) {
@@ -38,8 +42,7 @@ const without = (names, options) => Object.fromEntries(Object.entries(options).f
 /** Returns what a mirror has as its output: its options and the marks of its inputs. */
 function expected(plugin, known) {
     const options = {
-        // The host for Go knows aliases as URNs only.
-        aliases: [plugin === "gobox" ? "urn:pulumi:dev::shop::gobox:index:Mirror::former" : "name former"],
+        aliases: [plugin === "gobox" ? FORMER : "name former"],
         customTimeouts: { create: "30s", update: "1m30s" },
         deletedWith: ["first"],
         dependsOn: ["first", "second"],
@@ -86,7 +89,7 @@ for (const plugin of Object.keys(commands)) {
         const options = (first, second) => ({
             parent: new pulumi.ComponentResource("shop:index:Group", "group"),
             providers: { things: new Special() },
-            aliases: [{ name: "former", parent: pulumi.rootStackResource }],
+            aliases: [{ name: "former", parent: pulumi.rootStackResource }, ...(plugin === "gobox" ? [FORMER] : [])],
             dependsOn: [second],
             protect: true,
             ignoreChanges: ["key"],
