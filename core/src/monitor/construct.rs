@@ -43,13 +43,13 @@ async fn construct_accepted(
         .providers
         .serving(package, &registration.package, what)
         .await;
-    let provider = provider.map_err(RequestError::from).inspect_err(refused)?;
+    let provider = provider.inspect_err(refused)?;
     if provider.provider.is_unconfigured() {
         return construct_bare(monitor, *registration).await;
     }
     let (label, inputs) = (format!("inputs of {urn}"), registration.inputs.clone());
     let inputs = shared.values.inspect_assets(&label, inputs, &urn).await;
-    let inputs = inputs.map_err(RequestError::from).inspect_err(refused)?;
+    let inputs = inputs.inspect_err(refused)?;
     // Known until the component is constructed.
     let random = &*monitor.runtime().random;
     let Registration {

@@ -95,11 +95,8 @@ async fn call_provider(monitor: &Monitor, mut call: MethodCall) -> Result<Method
     if let Some(of) = call.of.take() {
         call.arguments.insert(SELF, reference_to(shared, &of)?);
     }
-    if !call
-        .token
-        .split_once(':')
-        .is_some_and(|(package, _)| !package.is_empty())
-    {
+    let package = call.token.split_once(':').map(|(package, _)| package);
+    if package.is_none_or(str::is_empty) {
         let text = format!("'{}' is not a valid method token", call.token);
         return Err(WireStatus::invalid(text).into());
     }
