@@ -1,26 +1,22 @@
-/** Transforms and hooks that components in TypeScript and Go register in Construct: the engine calls them also when Construct has ended. */
+/** Transforms and hooks that a component in TypeScript registers in Construct: the engine calls them also when Construct has ended. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
 import { Engine, FailedError } from "../index.mjs";
-import { componentPlugins, failureOf, folder, goComponent, Memory } from "./support.mjs";
+import { componentPlugins, failureOf, folder, Memory } from "./support.mjs";
 
 /** A stack with the component `Guarded`, whose inputs can be set. */
 class Guards {
     memory = new Memory();
     inputs = undefined;
 
-    constructor(t, plugin) {
-        if (plugin === "gobox") {
-            goComponent();
-        }
-        this.plugin = plugin;
+    constructor(t) {
         // The hooks of the component add lines to this file.
         this.log = join(folder(t), "called");
         process.env.GUARDED_LOG = this.log;
-        const plugins = { commands: { [plugin]: componentPlugins[plugin] } };
+        const plugins = { commands: { tsbox: componentPlugins.tsbox } };
         this.engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: this.memory }, plugins });
         t.after(() => this.engine.close());
         t.after(() => delete process.env.GUARDED_LOG);
@@ -30,22 +26,17 @@ class Guards {
         const program = (context) => {
             context.resource("things:index:Thing", "other", { size: 101 });
             if (this.inputs !== undefined) {
-                context.export("size", context.remoteComponent(`${this.plugin}:index:Guarded`, "guard", this.inputs).get("size"));
+                context.export("size", context.remoteComponent("tsbox:index:Guarded", "guard", this.inputs).get("size"));
             }
         };
         return this.engine.stack("shop/dev", { program });
-    }
-
-    /** Returns the name that the component has for a moment. */
-    moment(name) {
-        return this.plugin === "gobox" ? name.replace(/[A-Z]/, (letter) => `_${letter.toLowerCase()}`) : name;
     }
 
     /** Returns the hooks that have run, and forgets them. */
     called() {
         const lines = existsSync(this.log) ? readFileSync(this.log, "utf8").trim().split("\n") : [];
         rmSync(this.log, { force: true });
-        return lines.map((line) => line.replace(/_[a-z]/, (part) => part[1].toUpperCase())).sort();
+        return lines.sort();
     }
 
     names() {
@@ -58,43 +49,41 @@ const resourceOf = async (stack, name) => {
     return deployment.resources.find(({ urn }) => urn.endsWith(`::${name}`));
 };
 
-for (const plugin of ["tsbox", "gobox"]) {
-    test(`hooks of a component of ${plugin} run after its Construct`, async (t) => {
-        const guards = new Guards(t, plugin);
-        const [stack, moment] = [await guards.stack(), guards.moment("beforeDelete")];
-        guards.inputs = { size: 1, count: 2 };
-        await stack.up();
-        assert.deepEqual(guards.called(), ["afterCreate guard-0", "afterCreate guard-1", "beforeCreate guard-0", "beforeCreate guard-1"]);
-        assert.equal((await resourceOf(stack, "guard-0")).inputs.size, 101, "the transform of the component applies");
-        // A thing that the component no longer has is deleted when its Construct has ended.
-        guards.inputs = { size: 2, count: 1, refused: moment };
-        const error = await failureOf(stack.up());
-        assert.ok(error instanceof FailedError, String(error));
-        assert.match(error.message, new RegExp(`before hook "guard ${moment}" failed: .*no ${moment} of guard-1 today`));
-        assert.deepEqual(guards.called(), ["afterUpdate guard-0", "beforeDelete guard-1", "beforeUpdate guard-0"]);
-        assert.deepEqual(guards.names(), ["guard-0", "guard-1", "other"]);
-        // Only Construct registers the hooks.
-        guards.inputs = undefined;
-        assert.match((await failureOf(stack.up())).message, new RegExp(`hook "guard ${moment}" was not registered`));
-        assert.match((await failureOf(stack.destroy())).message, /delete hooks/);
-        assert.deepEqual(guards.names(), ["guard-0", "guard-1", "other"]);
-        guards.inputs = { size: 2, count: 2 };
-        await stack.destroy({ destroyProgram: true });
-        assert.deepEqual(guards.called(), ["afterDelete guard-0", "afterDelete guard-1", "beforeDelete guard-0", "beforeDelete guard-1"]);
-        assert.equal(guards.memory.things.size, 0);
-    });
+test("hooks of a component in TypeScript run after its Construct", async (t) => {
+    const guards = new Guards(t);
+    const stack = await guards.stack();
+    guards.inputs = { size: 1, count: 2 };
+    await stack.up();
+    assert.deepEqual(guards.called(), ["afterCreate guard-0", "afterCreate guard-1", "beforeCreate guard-0", "beforeCreate guard-1"]);
+    assert.equal((await resourceOf(stack, "guard-0")).inputs.size, 101, "the transform of the component applies");
+    // A thing that the component no longer has is deleted when its Construct has ended.
+    guards.inputs = { size: 2, count: 1, refused: "beforeDelete" };
+    const error = await failureOf(stack.up());
+    assert.ok(error instanceof FailedError, String(error));
+    assert.match(error.message, /before hook "guard beforeDelete" failed: .*no beforeDelete of guard-1 today/);
+    assert.deepEqual(guards.called(), ["afterUpdate guard-0", "beforeDelete guard-1", "beforeUpdate guard-0"]);
+    assert.deepEqual(guards.names(), ["guard-0", "guard-1", "other"]);
+    // Only Construct registers the hooks.
+    guards.inputs = undefined;
+    assert.match((await failureOf(stack.up())).message, /hook "guard beforeDelete" was not registered/);
+    assert.match((await failureOf(stack.destroy())).message, /delete hooks/);
+    assert.deepEqual(guards.names(), ["guard-0", "guard-1", "other"]);
+    guards.inputs = { size: 2, count: 2 };
+    await stack.destroy({ destroyProgram: true });
+    assert.deepEqual(guards.called(), ["afterDelete guard-0", "afterDelete guard-1", "beforeDelete guard-0", "beforeDelete guard-1"]);
+    assert.equal(guards.memory.things.size, 0);
+});
 
-    test(`a component host of ${plugin} that dies in a hook fails the resource`, async (t) => {
-        const guards = new Guards(t, plugin);
-        const [stack, moment] = [await guards.stack(), guards.moment("beforeDelete")];
-        guards.inputs = { size: 1, count: 1 };
-        await stack.up();
-        // Construct has ended when its hook runs.
-        guards.inputs = { size: 1, count: 0, dies: moment };
-        const error = await failureOf(stack.up());
-        const failure = String.raw`failed: the program's functions at 127\.0\.0\.1:\d+ did not answer`;
-        assert.match(error.message, new RegExp(`resource \`guard-0\` .*before hook "guard ${moment}" ${failure}`));
-        assert.ok(await resourceOf(stack, "guard-0"), "what is not deleted is recorded");
-        assert.deepEqual(guards.names(), ["guard-0", "other"]);
-    });
-}
+test("a component host in TypeScript that dies in a hook fails the resource", async (t) => {
+    const guards = new Guards(t);
+    const stack = await guards.stack();
+    guards.inputs = { size: 1, count: 1 };
+    await stack.up();
+    // Construct has ended when its hook runs.
+    guards.inputs = { size: 1, count: 0, dies: "beforeDelete" };
+    const error = await failureOf(stack.up());
+    const text = /resource `guard-0` .*before hook "guard beforeDelete" failed: the program's functions at 127\.0\.0\.1:\d+ did not answer/;
+    assert.match(error.message, text);
+    assert.ok(await resourceOf(stack, "guard-0"), "what is not deleted is recorded");
+    assert.deepEqual(guards.names(), ["guard-0", "other"]);
+});

@@ -118,7 +118,9 @@ for (const outer of Object.keys(commands)) {
             assert.deepEqual([memory.things.size, ran], [0, []]);
             const { outputs } = await stack.up();
             assert.deepEqual([outputs.doubled.value, outputs.other.value], [22, 2]);
-            assert.deepEqual(ran, ["box"]);
+            // The SDK for Go leaves out hooks.
+            const created = outer === "gobox" ? [] : ["box"];
+            assert.deepEqual(ran, created);
             assert.deepEqual(Object.keys((await stack.up()).changes), ["same"]);
             const before = await records(stack);
             assert.deepEqual([before["box-lid"].inputs.size, before["other-lid"].inputs.size], [11, 1]);
@@ -131,7 +133,7 @@ for (const outer of Object.keys(commands)) {
             await stack.refresh({ refreshProgram: true });
             assert.equal((await records(stack))["other-lid"].outputs.changed, "elsewhere");
             await stack.destroy({ destroyProgram: true });
-            assert.deepEqual([memory.things.size, ran], [0, ["box"]]);
+            assert.deepEqual([memory.things.size, ran], [0, created]);
         }
     });
 

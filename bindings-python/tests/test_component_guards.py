@@ -12,7 +12,6 @@ from conftest import Memory, Vault, on_loop, states
 
 pulumi = pytest.importorskip("pulumi")
 
-
 class Guards:
     """A stack with the component `Guarded` of a package."""
 
@@ -51,18 +50,12 @@ def engine(tmp_path: Path, memory: Memory, package: str, command: list[str]) -> 
     )
 
 
-@pytest.fixture(params=["pybox", "gobox"])
-def package(request: pytest.FixtureRequest) -> tuple[str, list[str]]:
-    """Returns the package of a language and the command of its plugin."""
-    return request.param, request.getfixturevalue(request.param)
-
-
 @on_loop
 async def test_hooks_of_a_component_run_after_its_construct(
-    tmp_path: Path, memory: Memory, log: Path, package: tuple[str, list[str]]
+    tmp_path: Path, memory: Memory, log: Path, pybox: list[str]
 ) -> None:
-    guards = Guards(package[0], log)
-    async with engine(tmp_path, memory, *package) as running:
+    guards = Guards("pybox", log)
+    async with engine(tmp_path, memory, "pybox", pybox) as running:
         stack = await running.stack("shop/dev", guards.program)
 
         async def up(**inputs: Any) -> BaseException | None:
@@ -105,15 +98,15 @@ NO_ANSWER = r"failed: the program's functions at 127\.0\.0\.1:\d+ did not answer
 @pytest.mark.parametrize(("moment", "recorded"), [("before_create", False), ("after_create", True)])
 @on_loop
 async def test_a_component_host_that_dies_in_a_hook_fails_the_resource_or_the_component(
-    tmp_path: Path, memory: Memory, log: Path, package: tuple[str, list[str]], moment: str, recorded: bool
+    tmp_path: Path, memory: Memory, log: Path, pybox: list[str], moment: str, recorded: bool
 ) -> None:
-    guards = Guards(package[0], log)
+    guards = Guards("pybox", log)
     guards.inputs = {"size": 1, "count": 1, "dies": moment}
-    async with engine(tmp_path, memory, *package) as running:
+    async with engine(tmp_path, memory, "pybox", pybox) as running:
         stack = await running.stack("shop/dev", guards.program)
         # Construct waits for the resource: either failure can be noticed first.
         hook = rf'resource `guard-0` .* hook "guard {moment}" {NO_ANSWER}'
-        construct = f"{package[0]}:index:Guarded resource 'guard' has a problem: .* died during Construct"
+        construct = "pybox:index:Guarded resource 'guard' has a problem: .* died during Construct"
         with pytest.raises(sw.StackwrightError, match=f"{hook}|{construct}"):
             await stack.up()
         known = states(await stack.export_deployment())
@@ -126,10 +119,10 @@ async def test_a_component_host_that_dies_in_a_hook_fails_the_resource_or_the_co
 
 @on_loop
 async def test_a_component_host_that_dies_in_a_hook_after_construct_fails_the_resource(
-    tmp_path: Path, memory: Memory, log: Path, package: tuple[str, list[str]]
+    tmp_path: Path, memory: Memory, log: Path, pybox: list[str]
 ) -> None:
-    guards = Guards(package[0], log)
-    async with engine(tmp_path, memory, *package) as running:
+    guards = Guards("pybox", log)
+    async with engine(tmp_path, memory, "pybox", pybox) as running:
         stack = await running.stack("shop/dev", guards.program)
         guards.inputs = {"size": 1, "count": 1}
         await stack.up()
@@ -159,39 +152,6 @@ async def test_a_transform_of_a_component_in_go_applies_to_its_things(
             await stack.up()
         known = states(await stack.export_deployment())
         assert known["guard-1"]["inputs"]["size"] == 101, "the refused change is not made"
-        guards.inputs = {"size": 2, "count": 0}
+        guards.inputs = None
         await stack.up()
         assert [thing["size"] for thing in memory.things.values()] == [101]
-
-
-class Flaky(Memory):
-    """Fails the first creations of a thing."""
-
-    def __init__(self, name: str, failures: int) -> None:
-        super().__init__()
-        self._name = name
-        self._failures = failures
-
-    def create(self, request: sw.CreateRequest) -> sw.CreateResult:
-        if request.name == self._name and self._failures > 0:
-            self._failures -= 1
-            raise sw.ProviderError(f"throttled, {self._failures} to go")
-        return super().create(request)
-
-
-@on_loop
-async def test_an_error_hook_of_a_component_in_go_has_failed_operations_repeated(
-    tmp_path: Path, log: Path, gobox: list[str]
-) -> None:
-    guards = Guards("gobox", log)
-    memory = Flaky("guard-0", 3)
-    async with engine(tmp_path, memory, "gobox", gobox) as running:
-        stack = await running.stack("shop/dev", guards.program)
-        guards.inputs = {"size": 1, "count": 2, "refused": "on_error"}
-        with pytest.raises(sw.StackwrightError, match="(?s)resource `guard-0`.*no on_error of guard-0 today"):
-            await stack.up()
-        assert "on_error guard-0" in guards.called() and "guard-0" not in states(await stack.export_deployment())
-        guards.inputs = {"size": 1, "count": 2}
-        await stack.up()
-        assert [line for line in guards.called() if line.startswith("on_error")] == ["on_error guard-0", "on_error guard-0"]
-        assert [thing["size"] for thing in memory.things.values()] == [101, 101, 101]

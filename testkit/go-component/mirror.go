@@ -79,20 +79,6 @@ func seenOptions(ctx *pulumi.Context, options []pulumi.ResourceOption) (map[stri
 	if found.CustomTimeouts != nil {
 		known["customTimeouts"] = map[string]string{"create": found.CustomTimeouts.Create, "update": found.CustomTimeouts.Update}
 	}
-	if found.Hooks != nil {
-		hooks := []string{}
-		for _, hook := range found.Hooks.AfterCreate {
-			hooks = append(hooks, hook.Name)
-		}
-		known["hooks"] = hooks
-	}
-	if found.ReplacementTrigger != nil {
-		result, err := internals.UnsafeAwaitOutput(ctx.Context(), pulumi.ToOutput(found.ReplacementTrigger))
-		if err != nil {
-			return nil, err
-		}
-		known["replacementTrigger"] = result.Value
-	}
 	for name, values := range map[string][]string{"ignoreChanges": found.IgnoreChanges, "replaceOnChanges": found.ReplaceOnChanges} {
 		if len(values) > 0 {
 			known[name] = values
