@@ -118,7 +118,7 @@ for (const outer of Object.keys(commands)) {
             assert.deepEqual([memory.things.size, ran], [0, []]);
             const { outputs } = await stack.up();
             assert.deepEqual([outputs.doubled.value, outputs.other.value], [22, 2]);
-            // The SDK for Go leaves out hooks.
+            // The library of providers for Go leaves out hooks.
             const created = outer === "gobox" ? [] : ["box"];
             assert.deepEqual(ran, created);
             assert.deepEqual(Object.keys((await stack.up()).changes), ["same"]);

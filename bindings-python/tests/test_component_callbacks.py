@@ -61,7 +61,7 @@ async def test_transforms_and_hooks_of_an_sdk_program_reach_the_component(
         lid = states(await stack.export_deployment())["box-lid"]
         assert (lid["inputs"]["size"], lid["inputs"]["tag"]) == (11, "all")
         assert "hunter2" not in str(lid)
-        # The SDK for Go leaves out hooks.
+        # The library of providers for Go leaves out hooks.
         created = [] if package == "gobox" else ["created box"]
         assert ran == created
         assert set((await stack.up()).changes) == {"same"}

@@ -1,4 +1,4 @@
-// This file holds a component with a transform of its own. The SDK for Go has no hooks.
+// This file holds a component with a transform of its own. The library of providers 1.1 passes no hooks on.
 package main
 
 import (
