@@ -58,9 +58,10 @@ pub(super) fn register(
             });
         return Either::Left(Either::Right(shared.admission.begin(*start, work)));
     }
-    let work = named.and_then(|()| {
-        let accepted = accept(shared, &mut registration);
-        let flight = accepted.inspect_err(|error| shared.reports.refused.note(&registration, error))?;
+    let accepted = named
+        .and_then(|()| accept(shared, &mut registration))
+        .inspect_err(|error| shared.reports.refused.note(&registration, error));
+    let work = accepted.and_then(|flight| {
         let (claim, goal) = claim(shared, &mut registration, None)?;
         Ok(apply(shared, registration, flight, claim, goal))
     });
