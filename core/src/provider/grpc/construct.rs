@@ -20,7 +20,7 @@ use crate::{
         Capabilities, CheckFailure, ConstructRequest, ConstructResponse, MethodRequest, MethodResponse,
         ProviderError, ProviderResult, ProviderStatus,
     },
-    resource::{PropertyDependencies, duration::seconds_text, wire},
+    resource::{Alias, PropertyDependencies, duration::seconds_text, wire},
     run_info::RunInfo,
     urn::Urn,
 };
@@ -135,6 +135,17 @@ fn dependencies(
     Ok(known)
 }
 
+/// Encodes aliases as they are given, and those that are not URNs as URNs, too: the library of providers for Go leaves out the
+/// others from version 1.3 on, so that what is below a renamed component would be replaced.
+fn aliases(given: &[Alias], former_urns: Vec<Urn>) -> Vec<pulumirpc::Alias> {
+    let specs = given.iter().zip(former_urns);
+    let specs = specs.filter(|(alias, _)| matches!(alias, Alias::Spec { .. }));
+    let as_urns: Vec<_> = specs.map(|(_, urn)| Alias::Urn(urn)).collect();
+    let mut encoded = wire::aliases(given);
+    encoded.extend(wire::aliases(&as_urns));
+    encoded
+}
+
 fn urns(urns: &[Urn]) -> Vec<String> {
     urns.iter().map(Urn::to_string).collect()
 }
@@ -158,7 +169,8 @@ fn construct_message(
     let timeouts = options.custom_timeouts;
     let hooks = wire::hooks(&options.resource_hooks);
     // Hosts of older SDKs read these alone: that of Go until 3.169 knows no others.
-    let alias_ur_ns = urns(&request.former_urns());
+    let former_urns = request.former_urns();
+    let alias_ur_ns = urns(&former_urns);
     let RunInfo {
         project,
         stack,
@@ -187,7 +199,7 @@ fn construct_message(
         protect: request.protect,
         providers: request.providers,
         alias_ur_ns,
-        aliases: wire::aliases(&request.aliases),
+        aliases: aliases(&request.aliases, former_urns),
         custom_timeouts: (!timeouts.is_empty()).then(|| construct_request::CustomTimeouts {
             create: seconds_text(timeouts.create),
             update: seconds_text(timeouts.update),
