@@ -10,8 +10,8 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 
 import * as pulumi from "@pulumi/pulumi";
+import * as auto from "stackwright/automation";
 
-import * as auto from "../dist/automation/index.js";
 import { connections, listeners } from "./listeners.mjs";
 import { Memory, memoryEngine } from "./support.mjs";
 

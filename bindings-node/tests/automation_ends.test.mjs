@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
 
-import * as auto from "../dist/automation/index.js";
+import * as auto from "stackwright/automation";
+
 import { chain, folder, opener } from "./automation_support.mjs";
 
 const AUTOMATION = new URL("../dist/automation/index.js", import.meta.url).pathname;

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
+import * as auto from "stackwright/automation";
 
-import * as auto from "../dist/automation/index.js";
 import { opener, Thing } from "./automation_support.mjs";
 import { Memory } from "./support.mjs";
 

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
+import * as auto from "stackwright/automation";
 
-import * as auto from "../dist/automation/index.js";
 import { folder, Thing } from "./automation_support.mjs";
 import { Memory, memoryEngine } from "./support.mjs";
 

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
+import * as auto from "stackwright/automation";
 
-import * as auto from "../dist/automation/index.js";
 import { chain, counts, folder, opener, Thing } from "./automation_support.mjs";
 import { Memory } from "./support.mjs";
 

@@ -4,7 +4,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import * as auto from "../dist/automation/index.js";
+import * as auto from "stackwright/automation";
+
 import { archive, serve } from "./archive_server.mjs";
 import { folder } from "./automation_support.mjs";
 

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import * as pulumi from "@pulumi/pulumi";
+import * as auto from "stackwright/automation";
 
-import * as auto from "../dist/automation/index.js";
 import { Memory, memoryEngine } from "./support.mjs";
 
 export class Thing extends pulumi.CustomResource {

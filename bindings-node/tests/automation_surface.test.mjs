@@ -7,7 +7,8 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import * as auto from "../dist/automation/index.js";
+import * as auto from "stackwright/automation";
+
 import { chain, folder, opener } from "./automation_support.mjs";
 import { Memory, memoryEngine } from "./support.mjs";
 

@@ -4,7 +4,8 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { Engine, FailedError } from "../index.mjs";
+import { Engine, FailedError } from "stackwright";
+
 import { componentPlugins, failureOf, folder, Memory } from "./support.mjs";
 
 /** A stack with the component `Guarded`, whose inputs can be set. */

@@ -5,8 +5,8 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import * as pulumi from "@pulumi/pulumi";
+import { Engine, sdkProgram, secret } from "stackwright";
 
-import { Engine, sdkProgram, secret } from "../index.mjs";
 import { componentPlugins, failureOf, goComponent, Memory, noPythonPlugin as skip } from "./support.mjs";
 
 const testkit = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../../testkit");

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
+import { Engine, Hook, sdkProgram, secret } from "stackwright";
 
-import { Engine, Hook, sdkProgram, secret } from "../index.mjs";
 import { componentPlugins as commands, goComponent, Memory, noPythonPlugin as skip } from "./support.mjs";
 
 // Each language is outside, in the middle and inside, next to each of the others.

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
+import { Engine, sdkProgram } from "stackwright";
 
-import { Engine, sdkProgram } from "../index.mjs";
 import { componentPlugins as commands, failureOf, goComponent, Memory, noPythonPlugin as skip } from "./support.mjs";
 
 /** What the host of each language leaves out of the options of a component. */

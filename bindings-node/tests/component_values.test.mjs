@@ -6,8 +6,8 @@ import * as path from "node:path";
 import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
+import { Archive, Asset, Engine, ResourceReference, sdkProgram } from "stackwright";
 
-import { Archive, Asset, Engine, ResourceReference, sdkProgram } from "../index.mjs";
 import { componentPlugins as commands, folder, goComponent, Memory, noPythonPlugin as skip } from "./support.mjs";
 
 const NAMES = ["file", "files", "owner", "later"];

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
+import { InvalidInputError, isUnknown, OutputValue, ProviderError, ProviderStatus, sdkProgram, Secret, secret } from "stackwright";
 
-import { InvalidInputError, isUnknown, OutputValue, ProviderError, ProviderStatus, sdkProgram, Secret, secret } from "../index.mjs";
 import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
 /** Constructs boxes: a lid, and a floor below it. */

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inspect } from "node:util";
 
-import { Config, InvalidInputError, NotFoundError, secret, Secret } from "../index.mjs";
+import { Config, InvalidInputError, NotFoundError, secret, Secret } from "stackwright";
+
 import { memoryEngine } from "./support.mjs";
 
 test("secret configuration is secret however it is read", async () => {

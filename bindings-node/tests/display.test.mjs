@@ -5,7 +5,8 @@ import { symlinkSync, writeFileSync } from "node:fs";
 import * as path from "node:path";
 import { test } from "node:test";
 
-import { display, InvalidInputError, ProgramError, secret } from "../index.mjs";
+import { display, InvalidInputError, ProgramError, secret } from "stackwright";
+
 import { folder, memoryEngine } from "./support.mjs";
 
 const BIN = path.join(import.meta.dirname, "../dist/bin.js");

@@ -5,8 +5,8 @@ import * as path from "node:path";
 import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
+import { Engine, sdkProgram } from "stackwright";
 
-import { Engine, sdkProgram } from "../index.mjs";
 import { folder } from "./support.mjs";
 
 test("a dynamic resource is created, updated and deleted by its own code", async (t) => {

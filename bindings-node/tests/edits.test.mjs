@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ConflictError, DecryptError, InvalidInputError, NotFoundError, StateError, secret } from "../index.mjs";
+import { ConflictError, DecryptError, InvalidInputError, NotFoundError, StateError, secret } from "stackwright";
+
 import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";

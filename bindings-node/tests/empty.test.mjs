@@ -5,7 +5,8 @@ import * as path from "node:path";
 import { test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-import { InvalidInputError, sdkProgram } from "../index.mjs";
+import { InvalidInputError, sdkProgram } from "stackwright";
+
 import { failureOf, folder, Memory, memoryEngine } from "./support.mjs";
 
 const here = path.dirname(fileURLToPath(import.meta.url));

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { test } from "node:test";
 
-import * as stackwright from "../index.mjs";
+import * as stackwright from "stackwright";
 
 const require = createRequire(import.meta.url);
 const { native } = require("../dist/native.js");

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { CancelledError, display, FailedError, FleetOperation, FleetResult, InvalidInputError, Result } from "../index.mjs";
+import { CancelledError, display, FailedError, FleetOperation, FleetResult, InvalidInputError, Result } from "stackwright";
+
 import { folder, Memory, memoryEngine } from "./support.mjs";
 
 /** A program with one thing, named after its stack, that reads other stacks with references. */

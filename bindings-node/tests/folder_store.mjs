@@ -3,7 +3,8 @@ import * as fs from "node:fs";
 import * as path from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { ConflictError } from "../index.mjs";
+import { ConflictError } from "stackwright";
+
 import { Memory, memoryEngine } from "./support.mjs";
 
 /** Keeps objects in a folder, for one process after another: conditions are tested without a lock. */

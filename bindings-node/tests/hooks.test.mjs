@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
 
-import { ErrorHook, Hook, InvalidInputError, isSecret, isUnknown, secret } from "../index.mjs";
+import { ErrorHook, Hook, InvalidInputError, isSecret, isUnknown, secret } from "stackwright";
+
 import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";

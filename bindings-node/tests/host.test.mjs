@@ -4,8 +4,8 @@ import { createRequire } from "node:module";
 import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
+import { ConflictError, DecryptError, languageRuntime, secret, UnavailableError, unwrap } from "stackwright";
 
-import { ConflictError, DecryptError, languageRuntime, secret, UnavailableError, unwrap } from "../index.mjs";
 import { failureOf, folder, Memory, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { inspect } from "node:util";
 import { pathToFileURL } from "node:url";
 
-import { Engine, FailedError, InvalidInputError, Secret, sdkProgram, secret } from "../index.mjs";
+import { Engine, FailedError, InvalidInputError, Secret, sdkProgram, secret } from "stackwright";
 
 const things = {
     "vm-1": { size: 3, tags: { team: "core", "weird-key": [1, 2.5, null, true] }, motd: 'a "quoted" \\ line\n', token: "s3cret-token" },

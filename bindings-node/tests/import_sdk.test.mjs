@@ -6,8 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
-
-import { Engine, sdkProgram, secret } from "../index.mjs";
+import { Engine, sdkProgram, secret } from "stackwright";
 
 const rule = { fromPort: 80, publicIPs: ["10.0.0.1"], labels: { "weird-Key": "x" }, target: { hostName: "web", maxTries: 3 }, mode: "fast" };
 const things = {

@@ -4,10 +4,11 @@ import { writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { inspect } from "node:util";
 
-import * as automation from "../dist/automation/index.js";
-import * as testing from "../dist/testing/index.js";
-import * as stackwright from "../index.mjs";
-import { ErrorHook, Hook, Policy, secret } from "../index.mjs";
+import * as stackwright from "stackwright";
+import { ErrorHook, Hook, Policy, secret } from "stackwright";
+import * as automation from "stackwright/automation";
+import * as testing from "stackwright/testing";
+
 import { folder, memoryEngine } from "./support.mjs";
 
 const SECRET = "hunter2-hunter2";

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as vm from "node:vm";
 
-import { Engine, fromPlainJson, InvalidInputError, secret } from "../index.mjs";
+import { Engine, fromPlainJson, InvalidInputError, secret } from "stackwright";
+
 import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
 const program = () => undefined;

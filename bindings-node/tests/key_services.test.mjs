@@ -4,7 +4,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { awsKms, DecryptError, InvalidInputError, secret, SecretsError } from "../index.mjs";
+import { awsKms, DecryptError, InvalidInputError, secret, SecretsError } from "stackwright";
+
 import { failureOf, folder, Memory, memoryEngine } from "./support.mjs";
 
 const URL = "awskms://alias/shop?context_app=shop";

@@ -7,8 +7,8 @@ import { before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import * as pulumi from "@pulumi/pulumi";
+import { Engine, sdkProgram, unwrap } from "stackwright";
 
-import { Engine, sdkProgram, unwrap } from "../index.mjs";
 import { folder } from "./support.mjs";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");

@@ -6,7 +6,8 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
-import { disableLogging, enableLogging, InvalidInputError, LOG_CHANNEL, secret } from "../index.mjs";
+import { disableLogging, enableLogging, InvalidInputError, LOG_CHANNEL, secret } from "stackwright";
+
 import { Memory, memoryEngine } from "./support.mjs";
 
 const ENDED = "an operation has ended";

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { secret } from "../index.mjs";
+import { secret } from "stackwright";
+
 import { Memory, memoryEngine } from "./support.mjs";
 
 test("metrics count operations, calls and what is written", async () => {

@@ -6,8 +6,8 @@ import { fileURLToPath } from "node:url";
 import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
+import { Engine, sdkProgram } from "stackwright";
 
-import { Engine, sdkProgram } from "../index.mjs";
 import { componentPlugins, folder, goComponent, Memory, noPythonPlugin as skip } from "./support.mjs";
 
 const OUTER = ["pymodule", "gobox"];

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
+import { InvalidInputError, sdkProgram } from "stackwright";
 
-import { InvalidInputError, sdkProgram } from "../index.mjs";
 import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
 const programOf = (name) => (context) => void context.resource("mem:index:Thing", name, { size: 3, owner: "team" });

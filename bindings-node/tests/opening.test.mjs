@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ConflictError, InvalidInputError, NotFoundError } from "../index.mjs";
+import { ConflictError, InvalidInputError, NotFoundError } from "stackwright";
+
 import { failureOf, memoryEngine } from "./support.mjs";
 
 const program = (context) => void context.resource("mem:index:Thing", "a");

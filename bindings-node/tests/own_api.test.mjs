@@ -17,7 +17,8 @@ import {
     Unknown,
     unwrap,
     version,
-} from "../index.mjs";
+} from "stackwright";
+
 import { eventsOf, failureOf, folder, Memory, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { test } from "node:test";
 
-import { languageRuntime } from "../index.mjs";
+import { languageRuntime } from "stackwright";
 
 import { Memory, memoryEngine } from "./support.mjs";
 

@@ -5,7 +5,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { Engine, InvalidInputError, NotFoundError, PluginError, Plugins } from "../index.mjs";
+import { Engine, InvalidInputError, NotFoundError, PluginError, Plugins } from "stackwright";
+
 import { archive, serve } from "./archive_server.mjs";
 import { folder } from "./support.mjs";
 

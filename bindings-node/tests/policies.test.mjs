@@ -5,7 +5,7 @@ import * as path from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { isSecret, Policy, secret, unwrap } from "../index.mjs";
+import { isSecret, Policy, secret, unwrap } from "stackwright";
 
 import { failureOf, folder, memoryEngine, noPythonPlugin, pythonOfPlugins } from "./support.mjs";
 

@@ -4,7 +4,8 @@ import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "no
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { FailedError, unwrap } from "../index.mjs";
+import { FailedError, unwrap } from "stackwright";
+
 import { failureOf, folder, memoryEngine, Memory } from "./support.mjs";
 
 const START = `

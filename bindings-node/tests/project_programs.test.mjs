@@ -4,7 +4,8 @@ import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { CancelledError, InvalidInputError, PluginError, ProgramError } from "../index.mjs";
+import { CancelledError, InvalidInputError, PluginError, ProgramError } from "stackwright";
+
 import { failureOf, folder, memoryEngine, Memory } from "./support.mjs";
 
 /** Writes a project with a program in JavaScript. */

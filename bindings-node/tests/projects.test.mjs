@@ -4,7 +4,8 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { ConflictError, DecryptError, Engine, InvalidInputError, NotFoundError, Secret, secret } from "../index.mjs";
+import { ConflictError, DecryptError, Engine, InvalidInputError, NotFoundError, Secret, secret } from "stackwright";
+
 import { failureOf, folder } from "./support.mjs";
 
 const PROJECT = `# the shop

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inspect } from "node:util";
 
-import { InvalidInputError, NotFoundError, OutputValue, secret } from "../index.mjs";
+import { InvalidInputError, NotFoundError, OutputValue, secret } from "stackwright";
+
 import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";

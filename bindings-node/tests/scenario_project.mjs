@@ -1,5 +1,5 @@
 /** What the Node binding's actor does with a project: its files, its settings, and the tags of a stack. */
-import { fromPlainJson } from "../index.mjs";
+import { fromPlainJson } from "stackwright";
 
 /** Answers the request `project`. */
 export async function act(engine, stack, message) {

@@ -21,7 +21,8 @@ import {
     StackwrightError,
     toPlainJson,
     Unknown,
-} from "../index.mjs";
+} from "stackwright";
+
 import { act } from "./scenario_project.mjs";
 
 const SIGNATURE = "4dabf18193072939515e22adb298388d";

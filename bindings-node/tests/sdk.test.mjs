@@ -4,8 +4,8 @@ import { EventEmitter } from "node:events";
 import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
+import { CancelledError, FailedError, NotFoundError, sdkProgram, secret, unwrap } from "stackwright";
 
-import { CancelledError, FailedError, NotFoundError, sdkProgram, secret, unwrap } from "../index.mjs";
 import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
 class Thing extends pulumi.CustomResource {

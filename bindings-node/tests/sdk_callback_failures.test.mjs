@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
+import { sdkProgram } from "stackwright";
 
-import { sdkProgram } from "../index.mjs";
 import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
 /** How long a function may take, in seconds. */

@@ -5,8 +5,8 @@ import { createRequire } from "node:module";
 import { describe, test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
+import { CancelledError, FailedError, sdkProgram, unwrap } from "stackwright";
 
-import { CancelledError, FailedError, sdkProgram, unwrap } from "../index.mjs";
 import { listeners } from "./listeners.mjs";
 import { failureOf, Memory, memoryEngine } from "./support.mjs";
 

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
+import { InvalidInputError, sdkProgram, secret } from "stackwright";
 
-import { InvalidInputError, sdkProgram, secret } from "../index.mjs";
 import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
 class Thing extends pulumi.CustomResource {

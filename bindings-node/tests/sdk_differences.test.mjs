@@ -4,8 +4,8 @@ import { createRequire } from "node:module";
 import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
+import { sdkProgram, unwrap } from "stackwright";
 
-import { sdkProgram, unwrap } from "../index.mjs";
 import { listeners } from "./listeners.mjs";
 import { Memory, memoryEngine } from "./support.mjs";
 

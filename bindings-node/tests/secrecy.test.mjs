@@ -4,8 +4,7 @@ import { createRequire } from "node:module";
 import test from "node:test";
 
 import * as imported from "@pulumi/pulumi";
-
-import { Engine, Secret, sdkProgram, secret } from "../index.mjs";
+import { Engine, Secret, sdkProgram, secret } from "stackwright";
 
 /** Number of runs of each program, each on a new stack, because a leak would depend on the order of messages. */
 const RUNS = 10;

@@ -5,8 +5,8 @@ import * as path from "node:path";
 import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
+import { Asset, ConflictError, InvalidInputError, sdkProgram, secret, unwrap } from "stackwright";
 
-import { Asset, ConflictError, InvalidInputError, sdkProgram, secret, unwrap } from "../index.mjs";
 import { failureOf, folder, Memory, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";

@@ -7,7 +7,8 @@ import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { ConflictError, Engine, InvalidInputError, NotFoundError, secret, StackwrightError, UnavailableError } from "../index.mjs";
+import { ConflictError, Engine, InvalidInputError, NotFoundError, secret, StackwrightError, UnavailableError } from "stackwright";
+
 import { chained, FolderStore } from "./folder_store.mjs";
 import { failureOf, folder, Memory, memoryEngine } from "./support.mjs";
 

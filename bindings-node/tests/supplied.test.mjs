@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import * as fs from "node:fs";
 import { test } from "node:test";
 
-import { CancelledError, DecryptError, FailedError, InvalidInputError, secret, StateError } from "../index.mjs";
+import { CancelledError, DecryptError, FailedError, InvalidInputError, secret, StateError } from "stackwright";
+
 import { failureOf, folder, Memory, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";

@@ -5,7 +5,7 @@ import * as os from "node:os";
 import * as path from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { Engine } from "../index.mjs";
+import { Engine } from "stackwright";
 
 /** A provider whose resources are entries of a map. */
 export class Memory {

@@ -4,7 +4,8 @@ import * as http from "node:http";
 import { createRequire } from "node:module";
 import { test } from "node:test";
 
-import { InvalidInputError, secret } from "../index.mjs";
+import { InvalidInputError, secret } from "stackwright";
+
 import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
 const require = createRequire(import.meta.url);

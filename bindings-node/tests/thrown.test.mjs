@@ -4,7 +4,8 @@ import { createRequire } from "node:module";
 import { test } from "node:test";
 import * as vm from "node:vm";
 
-import { sdkProgram, secret } from "../index.mjs";
+import { sdkProgram, secret } from "stackwright";
+
 import { failureOf, Memory, memoryEngine } from "./support.mjs";
 import { oddValues } from "./hostile_values.mjs";
 

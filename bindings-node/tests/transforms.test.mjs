@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
 
-import { InvalidInputError, isSecret, isUnknown, Output, ProviderError, secret, Unknown } from "../index.mjs";
+import { InvalidInputError, isSecret, isUnknown, Output, ProviderError, secret, Unknown } from "stackwright";
+
 import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { test } from "node:test";
 import { inspect } from "node:util";
 
-import { Archive, Asset, isSecret, OutputValue, ResourceReference, secret, Secret, Unknown } from "../index.mjs";
+import { Archive, Asset, isSecret, OutputValue, ResourceReference, secret, Secret, Unknown } from "stackwright";
 
 const require = createRequire(import.meta.url);
 const { native } = require("../dist/native.js");

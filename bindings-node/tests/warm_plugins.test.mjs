@@ -6,7 +6,8 @@ import * as path from "node:path";
 import { before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { Engine, InvalidInputError } from "../index.mjs";
+import { Engine, InvalidInputError } from "stackwright";
+
 import { folder } from "./support.mjs";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
