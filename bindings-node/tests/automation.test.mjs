@@ -183,8 +183,8 @@ test("errors have the classes that scripts catch, and the code of the command", 
 
 /** In a process of its own: the SDK leaves the rejection of the program to the process, too. */
 const BROKEN = `
+    import * as auto from "stackwright/automation";
     import { memoryEngine } from "./support.mjs";
-    import * as auto from "../dist/automation/index.js";
     process.on("unhandledRejection", () => {});
     const program = async () => {
         throw new Error("the program is wrong");

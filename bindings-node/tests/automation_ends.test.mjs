@@ -4,14 +4,15 @@ import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 
 import * as auto from "stackwright/automation";
 
 import { chain, folder, opener } from "./automation_support.mjs";
 
-const AUTOMATION = new URL("../dist/automation/index.js", import.meta.url).pathname;
-const INDEX = new URL("../index.mjs", import.meta.url).pathname;
+const AUTOMATION = fileURLToPath(import.meta.resolve("stackwright/automation"));
+const INDEX = import.meta.resolve("stackwright");
 
 /** The variables of workspaces with a store in a folder. */
 function variablesOf(place) {

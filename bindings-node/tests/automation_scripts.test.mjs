@@ -1,17 +1,15 @@
 /** The scripts of `examples/automation/node`: each runs with one changed import, and without the executable of the reference. */
 
 import assert from "node:assert/strict";
-import { execFile, execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { after, test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { execFile } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
 import { promisify } from "node:util";
 
+import { packageFolder, root } from "./package.mjs";
 import { folder } from "./support.mjs";
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
 const scripts = join(root, "examples", "automation", "node");
 const names = readdirSync(scripts).filter((name) => name.endsWith(".mjs"));
 
@@ -23,30 +21,6 @@ const PACKAGES = ["command", "random"];
 const WITH_PACKAGES = ["import_resources.mjs", "sdk_packages.mjs"];
 const PLUGIN = join(root, "bindings-python", "tests", "scripted_plugin.py");
 
-/** The folder of the archives that are published: the package, and that of the platform. Without it, the scripts run from this folder. */
-const archives = process.env.STACKWRIGHT_TEST_PACKAGES && resolve(root, process.env.STACKWRIGHT_TEST_PACKAGES);
-
-/** Unpacks the packages into a folder of modules, as npm does: each has the place that its name stands for. */
-function installPackages(modules) {
-    const names = readdirSync(archives).filter((name) => name.endsWith(".tgz"));
-    assert.equal(names.length, 2, "there is a package, and one of the platform");
-    for (const name of names) {
-        const unpacked = join(modules, ".unpacked");
-        mkdirSync(unpacked);
-        execFileSync("tar", ["-xzf", join(archives, name), "-C", unpacked, "--strip-components", "1"]);
-        const place = join(modules, JSON.parse(readFileSync(join(unpacked, "package.json"), "utf8")).name);
-        mkdirSync(dirname(place), { recursive: true });
-        renameSync(unpacked, place);
-    }
-}
-
-/** Makes the modules that a script imports. */
-function linkModules(modules) {
-    for (const module of ["@pulumi", "typescript"]) {
-        symlinkSync(join(root, "node_modules", module), join(modules, module));
-    }
-}
-
 /** Installs plugins in the version that each package asks for. */
 function installPlugins(home, python) {
     for (const name of PACKAGES) {
@@ -57,17 +31,12 @@ function installPlugins(home, python) {
     }
 }
 
-/** The modules of all scripts. */
-const modules = join(mkdtempSync(join(tmpdir(), "stackwright-scripts-")), "node_modules");
-mkdirSync(modules);
-after(() => rmSync(dirname(modules), { recursive: true }));
-if (archives === undefined) {
-    assert.ok(process.env.CI === undefined, "STACKWRIGHT_TEST_PACKAGES is not set");
-    symlinkSync(root, join(modules, "stackwright"));
-} else {
-    installPackages(modules);
-}
-linkModules(modules);
+/** The modules that scripts import: the package under test, and those that a user installs beside it. */
+const modules = {
+    stackwright: packageFolder,
+    "@pulumi": join(root, "node_modules", "@pulumi"),
+    typescript: join(root, "node_modules", "typescript"),
+};
 
 test("there are at least twelve scripts", () => {
     assert.ok(names.length >= 12, names.join());
@@ -86,8 +55,8 @@ for (const name of names) {
         const path = folder(t);
         const own = join(path, "node_modules");
         mkdirSync(own);
-        for (const module of readdirSync(modules)) {
-            symlinkSync(join(modules, module), join(own, module));
+        for (const [module, place] of Object.entries(modules)) {
+            symlinkSync(place, join(own, module));
         }
         writeFileSync(join(path, name), text.replace(BEFORE, AFTER));
         mkdirSync(join(path, "state"));

@@ -1,15 +1,16 @@
 /** What shows operations, and the command of the package. */
 import assert from "node:assert/strict";
-import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { symlinkSync, writeFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import * as path from "node:path";
 import { test } from "node:test";
 
 import { display, InvalidInputError, ProgramError, secret } from "stackwright";
 
+import { fileOf, packageFolder, root } from "./package.mjs";
 import { folder, memoryEngine } from "./support.mjs";
 
-const BIN = path.join(import.meta.dirname, "../dist/bin.js");
+const BIN = fileOf("bin.js");
 
 function shop(context) {
     context.resource("mem:index:Thing", "a", { content: "x", password: secret("hunter2") });
@@ -97,8 +98,8 @@ test("the command of the package passes arguments, streams and exit codes on", (
     assert.deepEqual([unknown.status, unknown.stdout], [1, ""]);
     assert.match(unknown.stderr, /^error: no Pulumi\.yaml project file found/);
     assert.equal(run("--nonsense").status, 1);
-    const manifest = JSON.parse(execFileSync("cat", [path.join(import.meta.dirname, "../../package.json")], { encoding: "utf8" }));
-    assert.equal(path.join(import.meta.dirname, "../..", manifest.bin.stackwright), path.resolve(BIN));
+    const manifest = JSON.parse(readFileSync(path.join(packageFolder, "package.json"), "utf8"));
+    assert.equal(path.join(packageFolder, manifest.bin.stackwright), BIN);
 });
 
 for (const signal of ["SIGINT", "SIGTERM"]) {
@@ -107,7 +108,7 @@ for (const signal of ["SIGINT", "SIGTERM"]) {
         writeFileSync(path.join(directory, "Pulumi.yaml"), "name: shop\nruntime: nodejs\n");
         writeFileSync(path.join(directory, "package.json"), "{}");
         writeFileSync(path.join(directory, "index.js"), 'console.log("has begun"); setInterval(() => {}, 1000);\n');
-        symlinkSync(path.join(import.meta.dirname, "../../node_modules"), path.join(directory, "node_modules"));
+        symlinkSync(path.join(root, "node_modules"), path.join(directory, "node_modules"));
         const env = {
             PATH: path.dirname(process.execPath),
             HOME: directory,

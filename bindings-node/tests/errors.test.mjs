@@ -5,8 +5,10 @@ import { test } from "node:test";
 
 import * as stackwright from "stackwright";
 
+import { internal } from "./package.mjs";
+
 const require = createRequire(import.meta.url);
-const { native } = require("../dist/native.js");
+const { native } = internal("native.js");
 
 test("every kind of error of the engine has a class of its own", () => {
     const kinds = native.errorKinds();
@@ -24,7 +26,7 @@ test("every kind of error of the engine has a class of its own", () => {
 });
 
 test("require and import give the same classes, and all of them", async () => {
-    const required = require("../dist/index.js");
+    const required = require("stackwright");
     assert.deepEqual(
         Object.keys(required).filter((name) => name !== "__esModule").sort(),
         Object.keys(stackwright).sort(),

@@ -11,7 +11,7 @@ const prelude = `
     import * as fs from "node:fs";
     import * as os from "node:os";
     import * as path from "node:path";
-    import { Engine } from ${url("../index.mjs")};
+    import { Engine } from "stackwright";
     import { memoryEngine, Memory } from ${url("support.mjs")};
     import { oddValues, random, ways } from ${url("hostile_values.mjs")};
     const print = (value) => process.stdout.write(JSON.stringify(value) + "\\n");
@@ -203,7 +203,7 @@ const FUZZ = String.raw`
             stackResourceOutputs: at("stackResourceOutputs", () => ({})),
         },
     });
-    const { Asset, secret } = await import(${url("../index.mjs")});
+    const { Asset, secret } = await import("stackwright");
     const odd = (place, usual) => (armed?.place === place ? (armed.hits++, ways[armed.way](oddValues[armed.value]())) : usual);
     let revision = 0, running;
     const program = async (context) => {

@@ -5,10 +5,12 @@ import * as path from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
+import { fileOf } from "./package.mjs";
+
 const support = path.join(path.dirname(fileURLToPath(import.meta.url)), "support.mjs");
 const prelude = `
     import * as pulumi from "@pulumi/pulumi";
-    import { sdkProgram } from "../index.mjs";
+    import { sdkProgram } from "stackwright";
     import { memoryEngine, Memory } from ${JSON.stringify(support)};
     class Thing extends pulumi.CustomResource {
         constructor(name, inputs) { super("mem:index:Thing", name, inputs); }
@@ -192,7 +194,7 @@ test("the engines of the main thread and of a worker thread both end", () => {
                 parentPort.postMessage((await stack.up()).outcome);
             })();
         \`;
-        const entry = ${JSON.stringify(path.join(path.dirname(support), "..", "dist", "index.js"))};
+        const entry = ${JSON.stringify(fileOf("index.js"))};
         const worker = new Worker(code, { eval: true, execArgv: [], workerData: { entry } });
         worker.on("message", print);
         const exited = new Promise((resolve) => worker.on("exit", resolve));

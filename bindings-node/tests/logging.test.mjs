@@ -61,7 +61,7 @@ test("records below the level are not made", { timeout: 60_000 }, async (t) => {
 test("a process with a log ends by itself, after all records", { timeout: 60_000 }, async () => {
     const script = `
         import { subscribe } from "node:diagnostics_channel";
-        import { enableLogging, LOG_CHANNEL } from ${JSON.stringify(fileURLToPath(new URL("../index.mjs", import.meta.url)))};
+        import { enableLogging, LOG_CHANNEL } from ${JSON.stringify(import.meta.resolve("stackwright"))};
         import { memoryEngine } from ${JSON.stringify(fileURLToPath(new URL("support.mjs", import.meta.url)))};
         subscribe(LOG_CHANNEL, (record) => console.log(record.message));
         enableLogging();

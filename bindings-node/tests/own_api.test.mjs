@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
 
 import {
@@ -19,6 +18,7 @@ import {
     version,
 } from "stackwright";
 
+import { fileOf } from "./package.mjs";
 import { eventsOf, failureOf, folder, Memory, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";
@@ -738,7 +738,6 @@ test("a call of a provider that does not return in time ends with an error that 
 });
 
 test("the version is that of the command", () => {
-    const command = fileURLToPath(new URL("../dist/bin.js", import.meta.url));
-    const document = JSON.parse(execFileSync(process.execPath, [command, "version", "--json"], { encoding: "utf8" }));
+    const document = JSON.parse(execFileSync(process.execPath, [fileOf("bin.js"), "version", "--json"], { encoding: "utf8" }));
     assert.equal(version, document.stackwright);
 });

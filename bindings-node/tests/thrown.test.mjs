@@ -1,15 +1,15 @@
 /** Messages of values that code of the host throws: causes, aggregated errors and values that are no errors. */
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
 import { test } from "node:test";
 import * as vm from "node:vm";
 
 import { sdkProgram, secret } from "stackwright";
 
-import { failureOf, Memory, memoryEngine } from "./support.mjs";
 import { oddValues } from "./hostile_values.mjs";
+import { internal } from "./package.mjs";
+import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
-const { fullTextOf, textOf } = createRequire(import.meta.url)("../dist/thrown.js");
+const { fullTextOf, textOf } = internal("thrown.js");
 
 const throwing = (value) => () => {
     throw value;

@@ -1,14 +1,14 @@
 /** Conversion of values between Node and the engine: each kind, and values that are refused. */
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
 import { test } from "node:test";
 import { inspect } from "node:util";
 
 import { Archive, Asset, isSecret, OutputValue, ResourceReference, secret, Secret, Unknown } from "stackwright";
 
-const require = createRequire(import.meta.url);
-const { native } = require("../dist/native.js");
-const { Bridge } = require("../dist/bridge.js");
+import { internal } from "./package.mjs";
+
+const { native } = internal("native.js");
+const { Bridge } = internal("bridge.js");
 
 const bridge = new Bridge();
 const roundTrip = (value) => native.roundTrip(bridge.native, value);
