@@ -725,12 +725,13 @@ test("a call of a provider that does not return in time ends with an error that 
         create: (_request, signal) =>
             new Promise(() => signal.addEventListener("abort", () => (aborted = true))),
     };
-    const engine = memoryEngine(new Memory(hooks), { plugins: { callTimeouts: { mem: 0.5 } } });
+    // Longer than what other calls take on a machine with other work.
+    const engine = memoryEngine(new Memory(hooks), { plugins: { callTimeouts: { mem: 2 } } });
     const stack = await engine.stack("shop/dev", { program: (context) => void context.resource(THING, "first") });
     const error = await failureOf(stack.up());
     assert.ok(error instanceof FailedError);
     const urn = `urn:pulumi:dev::shop::${THING}::first`;
-    const text = `provider \`mem\` did not return from create of ${urn} within 0.5 s`;
+    const text = `provider \`mem\` did not return from create of ${urn} within 2 s`;
     assert.ok(error.message.includes(text), error.message);
     const { deployment } = await stack.exportDeployment();
     assert.deepEqual(deployment.pending_operations.map(({ resource }) => resource.urn), [urn]);
