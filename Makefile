@@ -78,10 +78,13 @@ quickstart: install-python
 
 # Tests host components in TypeScript.
 # The plugins and the program in Go that tests run. They are built beforehand, because a first build takes longer than a test may; without Go,
-# the tests that need them are skipped.
+# the tests that need them are skipped. With the flags of the tests: other ones, or the commit in the executable, would replace it while another test
+# runs it.
+GO_BUILD := go build -buildvcs=false
 go-plugins:
 	command -v go > /dev/null || exit 0; for pair in provider:pulumi-resource-gofiles component:pulumi-resource-gobox automation:go-automation; do \
-	    (cd testkit/go-$${pair%%:*} && go build -o $(CURDIR)/target/testkit/$${pair##*:} .) || exit 1; done
+	    (cd testkit/go-$${pair%%:*} && $(GO_BUILD) -o $(CURDIR)/target/testkit/$${pair##*:} .) || exit 1; done; \
+	cd testkit/go-component && $(GO_BUILD) -modfile=newest.mod -tags=newest -o $(CURDIR)/target/testkit/pulumi-resource-gobox-newest .
 
 test-python: $(VENV)/.complete install-python node_modules/.package-lock.json go-plugins
 	$(VENV)/bin/python -m mypy.stubtest stackwright._stackwright

@@ -22,7 +22,7 @@ NODE_HOST = ROOT / "node_modules" / "@pulumi" / "pulumi" / "cmd" / "run-plugin" 
 
 def go_plugin() -> list[str]:
     executable = ROOT / "build" / "bench" / "pulumi-resource-gobox"
-    subprocess.run(["go", "build", "-o", str(executable), "."], cwd=TESTKIT / "go-component", check=True)
+    subprocess.run(["go", "build", "-buildvcs=false", "-o", str(executable), "."], cwd=TESTKIT / "go-component", check=True)
     return [str(executable)]
 
 

@@ -193,7 +193,7 @@ fn the_host_installs_plugins() {
     let plugin = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pulumi-resource-gofiles");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/go-provider");
     run(Command::new("go")
-        .args(["build", "-o"])
+        .args(["build", "-buildvcs=false", "-o"])
         .arg(&plugin)
         .arg(".")
         .current_dir(source));

@@ -1,6 +1,5 @@
 /** Installers: the host installs plugins on demand. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { before, test } from "node:test";
@@ -8,15 +7,12 @@ import { fileURLToPath } from "node:url";
 
 import { Engine, InvalidInputError } from "stackwright";
 
-import { failureOf, folder } from "./support.mjs";
+import { failureOf, folder, goBuild } from "./support.mjs";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 const executable = path.join(root, "build", "plugins", "pulumi-resource-gofiles");
 
-before(() => {
-    // `go build` does nothing when the executable is up to date.
-    execFileSync("go", ["build", "-o", executable, "."], { cwd: path.join(root, "testkit", "go-provider") });
-});
+before(() => goBuild("go-provider", executable));
 
 /** Links the plugin into a cache, as `resource-gofiles-v1.2.3` or without a version. */
 function put(cache, { name, version }) {

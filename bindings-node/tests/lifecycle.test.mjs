@@ -1,6 +1,5 @@
 /** The lifecycle of a stack over real files: in-process, dynamic and plugin providers, with SDK and native programs. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { before, test } from "node:test";
@@ -9,17 +8,12 @@ import { fileURLToPath } from "node:url";
 import * as pulumi from "@pulumi/pulumi";
 import { Engine, sdkProgram, unwrap } from "stackwright";
 
-import { folder } from "./support.mjs";
+import { folder, goBuild } from "./support.mjs";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 const plugins = path.join(root, "build", "plugins");
 
-before(() => {
-    // `go build` does nothing when the executable is up to date.
-    execFileSync("go", ["build", "-o", path.join(plugins, "pulumi-resource-gofiles"), "."], {
-        cwd: path.join(root, "testkit", "go-provider"),
-    });
-});
+before(() => goBuild("go-provider", path.join(plugins, "pulumi-resource-gofiles")));
 
 /** In-process provider of files: a new path replaces the file, a new text updates it. */
 class Notes {

@@ -96,6 +96,7 @@ const testkit = path.join(root, "testkit");
 /** The interpreter of plugins in Python. */
 export const pythonOfPlugins = process.env.STACKWRIGHT_TEST_PYTHON ?? path.join(root, ".venv", "bin", "python");
 const gobox = path.join(root, "target", "testkit", "pulumi-resource-gobox");
+const goboxNewest = `${gobox}-newest`;
 
 /** Why tests with a plugin in Python are skipped, or false. In CI, where everything is installed, a missing Python fails them. */
 export const noPythonPlugin = !process.env.CI && !fs.existsSync(pythonOfPlugins) && `there is no ${pythonOfPlugins}`;
@@ -107,7 +108,26 @@ export const componentPlugins = {
     gobox: [gobox],
 };
 
-/** Builds the component plugin in Go; does nothing when the executable is up to date. */
+/** The name of the component plugin in Go with the newest library of providers, among `componentHosts`. */
+export const NEWEST_GO = "gobox of the newest library";
+
+/** The packages and commands of component plugins: those of `componentPlugins`, and the one in Go with the newest library of providers. */
+export const componentHosts = {
+    ...Object.fromEntries(Object.entries(componentPlugins).map(([name, command]) => [name, { plugin: name, commands: { [name]: command } }])),
+    [NEWEST_GO]: { plugin: "gobox", commands: { gobox: [goboxNewest] } },
+};
+
+/** Runs `go build` in a folder of the test kit; does nothing when the executable is up to date. `make go-plugins` has the same flags. */
+export function goBuild(module, executable, ...flags) {
+    execFileSync("go", ["build", "-buildvcs=false", ...flags, "-o", executable, "."], { cwd: path.join(testkit, module) });
+}
+
+/** Builds the component plugin in Go. */
 export function goComponent() {
-    execFileSync("go", ["build", "-o", gobox, "."], { cwd: path.join(testkit, "go-component") });
+    goBuild("go-component", gobox);
+}
+
+/** Builds the component plugin in Go with the newest library of providers. */
+export function newestGoComponent() {
+    goBuild("go-component", goboxNewest, "-modfile=newest.mod", "-tags=newest");
 }

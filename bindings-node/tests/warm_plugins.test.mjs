@@ -1,6 +1,5 @@
 /** Pooled plugin processes: a process with an outdated environment is never reused. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { before, test } from "node:test";
@@ -8,17 +7,14 @@ import { fileURLToPath } from "node:url";
 
 import { Engine, InvalidInputError } from "stackwright";
 
-import { folder } from "./support.mjs";
+import { folder, goBuild } from "./support.mjs";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 const executable = path.join(root, "build", "plugins", "pulumi-resource-gofiles");
 // The plugin's environment is read from /proc.
 const skip = process.platform !== "linux";
 
-before(() => {
-    // `go build` does nothing when the executable is up to date.
-    execFileSync("go", ["build", "-o", executable, "."], { cwd: path.join(root, "testkit", "go-provider") });
-});
+before(() => goBuild("go-provider", executable));
 
 /** Exports the environment and the process ID of the plugin's process, read from /proc/self. */
 function look(context) {

@@ -115,12 +115,12 @@ def missing(what: str) -> None:
     pytest.fail(text) if os.environ.get("CI") else pytest.skip(text)
 
 
-def go_plugin(folder: str, name: str) -> Path:
-    """Builds a plugin of the folder `testkit` and returns its executable."""
+def go_plugin(folder: str, name: str, *flags: str) -> Path:
+    """Builds a plugin of the folder `testkit` and returns its executable; `make go-plugins` has the same flags."""
     if shutil.which("go") is None:
         missing("Go")
     executable = ROOT / "target" / "testkit" / name
-    build = ["go", "build", "-o", str(executable), "."]
+    build = ["go", "build", "-buildvcs=false", *flags, "-o", str(executable), "."]
     built = subprocess.run(build, cwd=ROOT / "testkit" / folder, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     return executable
@@ -139,6 +139,12 @@ def gobox() -> list[str]:
 
 
 @pytest.fixture(scope="session")
+def gobox_newest() -> list[str]:
+    """Returns the command of the component plugin in Go with the newest library of providers."""
+    return [str(go_plugin("go-component", "pulumi-resource-gobox-newest", "-modfile=newest.mod", "-tags=newest"))]
+
+
+@pytest.fixture(scope="session")
 def tsbox() -> list[str]:
     """Returns the command of the component plugin in TypeScript."""
     host = ROOT / "node_modules" / "@pulumi" / "pulumi" / "cmd" / "run-plugin"
@@ -151,6 +157,11 @@ def tsbox() -> list[str]:
 def pybox() -> list[str]:
     """Returns the command of the component plugin in Python."""
     return [sys.executable, "-u", str(ROOT / "testkit" / "python-component")]
+
+
+def package_of(host: str, request: pytest.FixtureRequest) -> tuple[str, list[str]]:
+    """Returns the package of a component plugin, the fixture `host`, and the command of the plugin."""
+    return host.removesuffix("_newest"), request.getfixturevalue(host)
 
 
 def states(deployment: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -22,7 +22,7 @@ fn built(module: &str, executable: &str) -> Option<PathBuf> {
     let path = root.join("target/testkit").join(executable);
     let mut build = Command::new("go");
     build
-        .args(["build", "-o"])
+        .args(["build", "-buildvcs=false", "-o"])
         .arg(&path)
         .arg(".")
         .current_dir(root.join("testkit").join(module));

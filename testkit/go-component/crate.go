@@ -1,4 +1,4 @@
-// This file holds a component that passes on what it is given: files, an archive, a resource.
+// This file holds a component that passes on what it is given: files, an archive, a resource. It also has the id of its content.
 package main
 
 import (
@@ -23,16 +23,19 @@ type Crate struct {
 	Files pulumi.ArchiveOutput `pulumi:"files" provider:"type=things@1.0.0:index:Archive"`
 	Owner pulumi.AnyOutput     `pulumi:"owner"`
 	Later pulumi.AssetOutput   `pulumi:"later" provider:"type=things@1.0.0:index:Asset"`
+	// Content is the id of the content.
+	Content pulumi.StringOutput `pulumi:"content"`
 }
 
-// NewCrate registers a crate and its content, and has the inputs as outputs.
+// NewCrate registers a crate and its content, and has the inputs and the id of the content as outputs.
 func NewCrate(ctx *pulumi.Context, name string, args CrateArgs, options ...pulumi.ResourceOption) (*Crate, error) {
 	crate := &Crate{}
 	if err := ctx.RegisterComponentResource(p.GetTypeToken(ctx.Context()), name, crate, options...); err != nil {
 		return nil, err
 	}
 	inputs := pulumi.Map{"file": args.File, "files": args.Files, "owner": args.Owner, "later": args.Later}
-	err := ctx.RegisterResource("things:index:Thing", name+"-content", inputs, &lid{}, pulumi.Parent(crate))
+	content := &lid{}
+	err := ctx.RegisterResource("things:index:Thing", name+"-content", inputs, content, pulumi.Parent(crate))
 	if err != nil {
 		return nil, err
 	}
@@ -40,5 +43,6 @@ func NewCrate(ctx *pulumi.Context, name string, args CrateArgs, options ...pulum
 	crate.Files = args.Files.ToArchiveOutput()
 	crate.Owner = args.Owner
 	crate.Later = args.Later.ToAssetOutput()
+	crate.Content = content.ID().ToStringOutput()
 	return crate, nil
 }

@@ -1,4 +1,4 @@
-// This file holds a component with a transform of its own. The library of providers 1.1 passes no hooks on.
+// This file holds a component with a transform of its own and, with the newest library, hooks, which the engine calls also when Construct has ended.
 package main
 
 import (
@@ -14,11 +14,15 @@ type GuardedArgs struct {
 	Size pulumi.IntInput `pulumi:"size"`
 	// Count is how many things it has.
 	Count int `pulumi:"count"`
-	// Refused is the thing that the transform refuses, or "construct", which the component does.
+	// Refused is the thing that the transform refuses, the moment in which the hook fails, or "construct", in which the component does.
 	Refused string `pulumi:"refused,optional"`
+	// Dies is the moment in which the process of the host ends.
+	Dies string `pulumi:"dies,optional"`
+	// Retries is how often a failed operation on a thing is repeated.
+	Retries int `pulumi:"retries,optional"`
 }
 
-// Guarded is a component whose things have a transform.
+// Guarded is a component whose things have a transform and hooks.
 type Guarded struct {
 	pulumi.ResourceState
 	Size pulumi.IntOutput `pulumi:"size"`
@@ -42,12 +46,15 @@ func NewGuarded(ctx *pulumi.Context, name string, args GuardedArgs, options ...p
 		})
 		return &pulumi.ResourceTransformResult{Props: pulumi.Map{"size": size}, Opts: given.Opts}
 	}
-	transforms := pulumi.Transforms([]pulumi.ResourceTransform{larger})
+	hooks, err := hooksOf(ctx, name, args)
+	if err != nil {
+		return nil, err
+	}
+	below := pulumi.Composite(pulumi.Parent(guarded), pulumi.Transforms([]pulumi.ResourceTransform{larger}), hooks)
 	for number := range args.Count {
 		inputs := pulumi.Map{"size": args.Size}
 		child := fmt.Sprintf("%s-%d", name, number)
-		err := ctx.RegisterResource("things:index:Thing", child, inputs, &plainResource{}, pulumi.Parent(guarded), transforms)
-		if err != nil {
+		if err := ctx.RegisterResource("things:index:Thing", child, inputs, &plainResource{}, below); err != nil {
 			return nil, err
 		}
 	}

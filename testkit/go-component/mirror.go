@@ -79,6 +79,9 @@ func seenOptions(ctx *pulumi.Context, options []pulumi.ResourceOption) (map[stri
 	if found.CustomTimeouts != nil {
 		known["customTimeouts"] = map[string]string{"create": found.CustomTimeouts.Create, "update": found.CustomTimeouts.Update}
 	}
+	if err := seenNewerOptions(ctx, found, known); err != nil {
+		return nil, err
+	}
 	for name, values := range map[string][]string{"ignoreChanges": found.IgnoreChanges, "replaceOnChanges": found.ReplaceOnChanges} {
 		if len(values) > 0 {
 			known[name] = values

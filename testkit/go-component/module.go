@@ -38,15 +38,15 @@ func meet(ctx context.Context, method, module string) error {
 	here.ask.Do(func() { close(here.asked) })
 	select {
 	case <-here.made:
-		return note(method + " " + module)
+		return note("MODULE_LOG", method+" "+module)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// note adds a line to the log in one write.
-func note(line string) error {
-	log := os.Getenv("MODULE_LOG")
+// note adds a line in one write to the log that an environment variable names; without it, there is no log.
+func note(variable, line string) error {
+	log := os.Getenv(variable)
 	if log == "" {
 		return nil
 	}

@@ -23,6 +23,8 @@ export interface GuardedArgs {
     refused?: string;
     /** The moment in which the process of the host ends. */
     dies?: string;
+    /** How often a failed operation on a thing is repeated. */
+    retries?: number;
 }
 
 function larger({ props, opts }: any): any {
@@ -37,21 +39,26 @@ export class Guarded extends pulumi.ComponentResource {
         if (args.refused === "construct") {
             throw new Error(`no construct of ${name} today`);
         }
+        const happens = (moment: string, resource: string) => {
+            if (process.env.GUARDED_LOG) {
+                appendFileSync(process.env.GUARDED_LOG, `${moment} ${resource}\n`);
+            }
+            if (args.dies === moment) {
+                process.kill(process.pid, "SIGKILL");
+            }
+            if (args.refused === moment) {
+                throw new Error(`no ${moment} of ${resource} today`);
+            }
+        };
         const hooks: any = {};
         for (const moment of MOMENTS) {
-            const run = async (call: any) => {
-                if (process.env.GUARDED_LOG) {
-                    appendFileSync(process.env.GUARDED_LOG, `${moment} ${call.name}\n`);
-                }
-                if (args.dies === moment) {
-                    process.kill(process.pid, "SIGKILL");
-                }
-                if (args.refused === moment) {
-                    throw new Error(`no ${moment} of ${call.name} today`);
-                }
-            };
-            hooks[moment] = [new pulumi.ResourceHook(`${name} ${moment}`, run)];
+            hooks[moment] = [new pulumi.ResourceHook(`${name} ${moment}`, async (call: any) => happens(moment, call.name))];
         }
+        const repeat = async (call: any) => {
+            happens("onError", call.name);
+            return call.errors.length <= (args.retries ?? 0);
+        };
+        hooks.onError = [new pulumi.ErrorHook(`${name} onError`, repeat)];
         for (let number = 0; number < args.count; number++) {
             new Thing(`${name}-${number}`, args.size, { parent: this, transforms: [larger], hooks } as any);
         }

@@ -65,20 +65,24 @@ class Content extends pulumi.CustomResource {
     }
 }
 
-/** Passes on what it is given, to a thing below it and as its outputs: files, an archive, a resource. */
+/** Passes on what it is given, to a thing below it and as its outputs: files, an archive, a resource. It also has the id of the thing. */
 export class Crate extends pulumi.ComponentResource {
     public readonly file: pulumi.Output<pulumi.asset.Asset>;
     public readonly files: pulumi.Output<pulumi.asset.Archive>;
     public readonly owner: pulumi.Output<any>;
     public readonly later: pulumi.Output<pulumi.asset.Asset>;
+    /** The id of the content. */
+    public readonly content: pulumi.Output<string>;
     constructor(name: string, args: CrateArgs, opts?: pulumi.ComponentResourceOptions) {
         super("tsbox:index:Crate", name, {}, opts);
-        new Content(`${name}-content`, args, { parent: this });
+        const content = new Content(`${name}-content`, args, { parent: this });
         this.file = pulumi.output(args.file);
         this.files = pulumi.output(args.files);
         this.owner = pulumi.output(args.owner);
         this.later = pulumi.output(args.later);
-        this.registerOutputs({ file: this.file, files: this.files, owner: this.owner, later: this.later });
+        this.content = content.id;
+        const outputs = { file: this.file, files: this.files, owner: this.owner, later: this.later };
+        this.registerOutputs({ ...outputs, content: this.content });
     }
 }
 

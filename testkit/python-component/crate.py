@@ -1,4 +1,7 @@
-"""A component in Python that passes on what it is given, to a thing below it and as its outputs: files, an archive, a resource."""
+"""A component in Python that passes on what it is given, to a thing below it and as its outputs: files, an archive, a resource.
+
+It also has the id of the thing.
+"""
 
 from typing import Any, Optional, TypedDict
 
@@ -36,12 +39,16 @@ class Crate(pulumi.ComponentResource):
     files: pulumi.Output[pulumi.Archive]
     owner: pulumi.Output[Any]
     later: pulumi.Output[pulumi.Asset]
+    content: pulumi.Output[str]
+    """The id of the content."""
 
     def __init__(self, name: str, args: CrateArgs, opts: Optional[pulumi.ResourceOptions] = None) -> None:
         super().__init__("pybox:index:Crate", name, {}, opts)
-        Thing("things:index:Thing", f"{name}-content", {**args}, pulumi.ResourceOptions(parent=self))
+        content = Thing("things:index:Thing", f"{name}-content", {**args}, pulumi.ResourceOptions(parent=self))
         self.file = pulumi.Output.from_input(args["file"])
         self.files = pulumi.Output.from_input(args["files"])
         self.owner = pulumi.Output.from_input(args["owner"])
         self.later = pulumi.Output.from_input(args["later"])
-        self.register_outputs({"file": self.file, "files": self.files, "owner": self.owner, "later": self.later})
+        self.content = content.id
+        outputs = {"file": self.file, "files": self.files, "owner": self.owner, "later": self.later}
+        self.register_outputs({**outputs, "content": self.content})

@@ -21,6 +21,8 @@ class GuardedArgs(TypedDict):
     """The moment in which the hook fails, or `construct`, in which the component does."""
     dies: Optional[str]
     """The moment in which the process of the host ends."""
+    retries: Optional[int]
+    """How often a failed operation on a thing is repeated."""
 
 
 class Thing(pulumi.CustomResource):
@@ -43,19 +45,27 @@ class Guarded(pulumi.ComponentResource):
         if args.get("refused") == "construct":
             raise ValueError(f"no construct of {name} today")
 
+        def happens(moment: str, resource: str) -> None:
+            if log := os.environ.get("GUARDED_LOG"):
+                with Path(log).open("a") as file:
+                    file.write(f"{moment} {resource}\n")
+            if args.get("dies") == moment:
+                os.kill(os.getpid(), signal.SIGKILL)
+            if args.get("refused") == moment:
+                raise ValueError(f"no {moment} of {resource} today")
+
         def hook(moment: str) -> pulumi.ResourceHook:
             async def run(call: pulumi.ResourceHookArgs) -> None:
-                if log := os.environ.get("GUARDED_LOG"):
-                    with Path(log).open("a") as file:
-                        file.write(f"{moment} {call.name}\n")
-                if args.get("dies") == moment:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                if args.get("refused") == moment:
-                    raise ValueError(f"no {moment} of {call.name} today")
+                happens(moment, call.name)
 
             return pulumi.ResourceHook(f"{name} {moment}", run)
 
-        hooks = pulumi.ResourceHookBinding(**{moment: [hook(moment)] for moment in MOMENTS})
+        async def repeat(call: pulumi.ErrorHookArgs) -> bool:
+            happens("on_error", call.name)
+            return len(call.errors) <= int(args.get("retries") or 0)
+
+        on_error = [pulumi.ErrorHook(f"{name} on_error", repeat)]
+        hooks = pulumi.ResourceHookBinding(**{moment: [hook(moment)] for moment in MOMENTS}, on_error=on_error)
         below = pulumi.ResourceOptions(parent=self, transforms=[larger], hooks=hooks)
         for number in range(int(args["count"])):
             Thing(f"{name}-{number}", args["size"], below)
