@@ -8,22 +8,23 @@ from typing import Any
 import pytest
 import stackwright as sw
 
-from conftest import Memory, Vault, on_loop, states
+from conftest import Memory, Vault, on_loop, package_of, states
 
 pytest.importorskip("pulumi")
 
-# What each SDK passes on to the component beside the common options.
+# What each host passes on to the component beside the common options.
 PASSED: dict[str, dict[str, Any]] = {
     "pybox": {"replacementTrigger": "one"},
     "tsbox": {"replacementTrigger": "one", "customTimeouts": {"create": 30, "update": 90}},
     "gobox": {"customTimeouts": {"create": 30, "update": 90}},
+    "gobox_newest": {"replacementTrigger": "one", "customTimeouts": {"create": 30, "update": 90}},
 }
 
 
 @pytest.fixture(params=["pybox", "tsbox", "gobox"])
 def package(request: pytest.FixtureRequest) -> tuple[str, list[str]]:
     """Returns the package of each language and the command of its plugin."""
-    return request.param, request.getfixturevalue(request.param)
+    return package_of(request.param, request)
 
 
 def engine(tmp_path: Path, memory: Memory, package: tuple[str, list[str]]) -> sw.Engine:
@@ -35,10 +36,12 @@ def engine(tmp_path: Path, memory: Memory, package: tuple[str, list[str]]) -> sw
     )
 
 
+@pytest.mark.parametrize("host", PASSED)
 @on_loop
 async def test_options_reach_the_component_and_what_is_below_it(
-    tmp_path: Path, memory: Memory, package: tuple[str, list[str]]
+    tmp_path: Path, memory: Memory, request: pytest.FixtureRequest, host: str
 ) -> None:
+    package, passed = package_of(host, request), PASSED[host]
     size, trigger, with_box = 1, "one", True
 
     async def program(ctx: sw.Context) -> None:
@@ -70,12 +73,12 @@ async def test_options_reach_the_component_and_what_is_below_it(
         if package[0] != "tsbox":
             assert box["deletedWith"] == known["first"]["urn"]
         assert box["replaceOnChanges"] == ["size"]
-        assert {name: box.get(name) for name in PASSED[package[0]]} == PASSED[package[0]]
+        assert {name: box.get(name) for name in passed} == passed
         assert box["retainOnDelete"] and lid["retainOnDelete"]
         assert set((await stack.up()).changes) == {"same"}
         trigger = "two"
         await stack.up()
-        if "replacementTrigger" in PASSED[package[0]]:
+        if "replacementTrigger" in passed:
             assert states(await stack.export_deployment())["box"]["replacementTrigger"] == trigger
         with_box = False
         await stack.up()
@@ -178,7 +181,7 @@ async def test_protection_and_ignored_changes_reach_the_component(
         assert memory.things == {}
 
 
-@pytest.mark.parametrize("package", ["pybox", "tsbox", "gobox"], indirect=True)
+@pytest.mark.parametrize("package", ["pybox", "tsbox", "gobox", "gobox_newest"], indirect=True)
 @on_loop
 async def test_a_renamed_component_goes_on_with_what_is_below_it(
     tmp_path: Path, memory: Memory, package: tuple[str, list[str]]

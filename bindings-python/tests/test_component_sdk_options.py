@@ -10,20 +10,21 @@ from typing import Any
 import pytest
 import stackwright as sw
 
-from conftest import Memory, Vault, on_loop, states
+from conftest import Memory, Vault, on_loop, package_of, states
 
 pulumi = pytest.importorskip("pulumi")
 
 
 VERSION = tuple(int(part) for part in metadata.version("pulumi").split(".")[:2])
 
-# What the host of each language leaves out of the options of a component.
-LEFT_OUT = {
+# What each host leaves out of the options of a component.
+LEFT_OUT: dict[str, set[str]] = {
     # Hosts of older versions read the URN of `deleted_with` as the reference of a provider.
     "pybox": {"customTimeouts"} if VERSION >= (3, 272) else {"customTimeouts", "deletedWith"},
     # It reads the URN of `deleted_with` as the reference of a provider, and registers the component with an invalid one.
     "tsbox": {"deletedWith"},
     "gobox": {"hooks", "replacementTrigger"},
+    "gobox_newest": set(),
 }
 
 
@@ -44,13 +45,13 @@ class Mirror(pulumi.ComponentResource):  # type: ignore[misc, name-defined]
         super().__init__(f"{package}:index:Mirror", name, {"seen": None, **inputs}, opts, remote=True)
 
 
-def expected(package: str, **size: Any) -> dict[str, Any]:
+def expected(host: str, package: str, **size: Any) -> dict[str, Any]:
     """Returns what a mirror has as its output: its options and the marks of its inputs."""
     timeouts = {"create": "30s", "update": "1m30s"}
-    # The host for Go knows aliases as URNs only.
-    alias = "urn:pulumi:dev::shop::gobox:index:Mirror::former" if package == "gobox" else "name former"
+    # The engine sends each alias as a URN, too; hosts in Go know only these.
+    urn = f"urn:pulumi:dev::shop::{package}:index:Mirror::former"
     options: dict[str, Any] = {
-        "aliases": [alias],
+        "aliases": [urn] if package == "gobox" else ["name former", urn],
         "customTimeouts": timeouts,
         "deletedWith": ["first"],
         "dependsOn": ["first", "second"],
@@ -63,12 +64,12 @@ def expected(package: str, **size: Any) -> dict[str, Any]:
         "replacementTrigger": "one",
         "retainOnDelete": True,
     }
-    kept = {name: value for name, value in options.items() if name not in LEFT_OUT[package]}
+    kept = {name: value for name, value in options.items() if name not in LEFT_OUT[host]}
     key = {"known": True, "secret": True, "from": []}
     return {"inputs": {"size": {"secret": False, "from": ["first"], **size}, "key": key}, "options": kept}
 
 
-def recorded(package: str, urn: str, second: str) -> dict[str, Any]:
+def recorded(host: str, urn: str, second: str) -> dict[str, Any]:
     """Returns the options of a mirror in the state."""
     options = {
         "customTimeouts": {"create": 30, "update": 90},
@@ -81,14 +82,15 @@ def recorded(package: str, urn: str, second: str) -> dict[str, Any]:
         "replacementTrigger": "one",
         "retainOnDelete": True,
     }
-    return {name: None if name in LEFT_OUT[package] else value for name, value in options.items()}
+    return {name: None if name in LEFT_OUT[host] else value for name, value in options.items()}
 
 
-@pytest.mark.parametrize("package", ["pybox", "tsbox", "gobox"])
+@pytest.mark.parametrize("host", LEFT_OUT)
 @on_loop
 async def test_options_and_inputs_of_an_sdk_program_arrive_at_the_host(
-    tmp_path: Path, memory: Memory, request: pytest.FixtureRequest, package: str
+    tmp_path: Path, memory: Memory, request: pytest.FixtureRequest, host: str
 ) -> None:
+    package, command = package_of(host, request)
     found: list[Any] = []
     phase = "former"
 
@@ -102,7 +104,7 @@ async def test_options_and_inputs_of_an_sdk_program_arrive_at_the_host(
             protect=True,
             ignore_changes=["key"],
             replace_on_changes=["size"],
-            deleted_with=None if "deletedWith" in LEFT_OUT[package] else first,
+            deleted_with=None if "deletedWith" in LEFT_OUT[host] else first,
             replacement_trigger="one",
             custom_timeouts=pulumi.CustomTimeouts(create="30s", update="90s"),
             retain_on_delete=True,
@@ -122,12 +124,12 @@ async def test_options_and_inputs_of_an_sdk_program_arrive_at_the_host(
         store=f"file://{tmp_path / 'state'}",
         secrets=Vault(),
         providers={"things": memory},
-        plugins=sw.Plugins(commands={package: request.getfixturevalue(package)}),
+        plugins=sw.Plugins(commands={package: command}),
     ) as engine:
         empty = await engine.stack("shop/dev", program)
         phase = "mirror"
         await empty.preview()
-        assert found.pop() == expected(package, known=False)
+        assert found.pop() == expected(host, package, known=False)
 
         phase = "former"
         stack = await engine.stack("shop/dev", program)
@@ -138,11 +140,11 @@ async def test_options_and_inputs_of_an_sdk_program_arrive_at_the_host(
 
         phase = "mirror"
         await stack.up()
-        assert found.pop() == expected(package, known=True)
+        assert found.pop() == expected(host, package, known=True)
         known = states(await stack.export_deployment())
         mirror, thing, first = known["mirror"], known["mirror-thing"], known["first"]
         in_state = {**mirror, "dependencies": sorted(mirror["dependencies"]), "hooks": mirror.get("resourceHooks")}
-        options_in_state = recorded(package, first["urn"], known["second"]["urn"])
+        options_in_state = recorded(host, first["urn"], known["second"]["urn"])
         assert {name: in_state.get(name) for name in options_in_state} == options_in_state
         assert mirror["parent"] == known["group"]["urn"] and mirror["urn"].endswith("Mirror::mirror")
         # What is below the component gets its alias, its providers and what is inherited.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import stackwright as sw
 
-from conftest import Memory, Vault, on_loop, states
+from conftest import Memory, Vault, on_loop, package_of, states
 
 pulumi = pytest.importorskip("pulumi")
 
@@ -131,3 +131,58 @@ async def test_files_archives_and_references_reach_the_component_and_come_back(
         assert inputs["files"]["assets"]["a.txt"]["hash"] == sha("changed on disk")
         await stack.destroy()
         assert memory.things == {}
+
+
+class Kept(pulumi.ComponentResource):  # type: ignore[misc, name-defined]
+    """A crate whose outputs another resource uses."""
+
+    later: Any
+    content: Any
+
+    def __init__(self, package: str, inputs: dict[str, Any]) -> None:
+        super().__init__(f"{package}:index:Crate", "crate", {**inputs, "content": None}, None, remote=True)
+
+
+def own_user(package: str) -> sw.Program:
+    async def program(ctx: sw.Context) -> None:
+        source = ctx.resource("things:index:Thing", "source", {"file": sw.Asset(text="of the source")})
+        inputs = {"file": sw.Asset(text="a"), "files": sw.Archive(assets={}), "owner": source, "later": source["file"]}
+        crate = ctx.remote_component(f"{package}:index:Crate", "crate", inputs)
+        ctx.resource("things:index:Thing", "user", {"content": crate["content"], "later": crate["later"]})
+
+    return program
+
+
+def sdk_user(package: str) -> sw.Program:
+    def program() -> None:
+        source = Source()
+        inputs = {"file": pulumi.StringAsset("a"), "files": pulumi.AssetArchive({}), "owner": source, "later": source.file}
+        crate = Kept(package, inputs)
+        pulumi.CustomResource("things:index:Thing", "user", {"content": crate.content, "later": crate.later})
+
+    return program
+
+
+@pytest.mark.parametrize("written", [own_user, sdk_user], ids=["own", "sdk"])
+@pytest.mark.parametrize("host", ["pybox", "tsbox", "gobox", "gobox_newest"])
+@on_loop
+async def test_what_uses_an_output_of_a_component_depends_on_the_child_that_it_comes_from(
+    tmp_path: Path, memory: Memory, request: pytest.FixtureRequest, host: str, written: Any
+) -> None:
+    package, command = package_of(host, request)
+    async with sw.Engine(
+        store=f"file://{tmp_path / 'state'}",
+        secrets=Vault(),
+        providers={"things": memory},
+        plugins=sw.Plugins(commands={package: command}),
+    ) as engine:
+        stack = await engine.stack("shop/dev", written(package))
+        await stack.up()
+        known = states(await stack.export_deployment())
+        assert known["user"]["inputs"]["content"] == known["crate-content"]["id"]
+        by_property = known["user"]["propertyDependencies"]
+        # The library of providers for Go leaves out where outputs come from.
+        sent = package != "gobox"
+        urns = {name: known[name]["urn"] for name in ("crate", "crate-content", "source")}
+        assert set(by_property["content"]) == {urns["crate"], *([urns["crate-content"]] if sent else [])}
+        assert set(by_property["later"]) == {urns["crate"], *([urns["source"]] if sent else [])}
