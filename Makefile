@@ -108,11 +108,35 @@ node: node_modules/.package-lock.json
 npm-package: node
 	$(PYTHON) distribution/build npm --profile $(PROFILE) --out build/npm
 
-# One test hosts a component in Python; the scripts of the Automation API run from the packages.
+# node-folder FOLDER: makes a folder with the layout of this one, where tests use the npm packages that are installed in it, as a user has them. The
+# components in TypeScript are copied, so that they and their hosts use the same SDK; other plugins are those of this folder.
+define node-folder
+	mkdir -p $(1) build/plugins
+	find $(1) -mindepth 1 -maxdepth 1 ! -name node_modules -exec rm -rf {} +
+	rm -rf $(1)/node_modules/stackwright $(1)/node_modules/@stackwright
+	mkdir $(addprefix $(1)/,bindings-node build testkit)
+	cp -r bindings-node/tests $(1)/bindings-node/tests
+	cp -r testkit/node-* $(1)/testkit
+	ln -s $(addprefix ../../../,$(filter-out testkit/node-%,$(wildcard testkit/*))) $(1)/testkit
+	ln -s ../../plugins $(1)/build/plugins
+	ln -s $(addprefix ../../,target api bindings-python docs examples) $(1)
+endef
+INSTALL_NPM_PACKAGES := npm install --no-audit --no-fund --silent ../npm/*.tgz
+# Variables of tests with installed packages.
+NODE_TEST_VARIABLES = STACKWRIGHT_TEST_PACKAGES=$(CURDIR)/build/npm STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python STACKWRIGHT_TEST_MOTO=$(VENV)/bin/python
+
+# All tests, with the packages. `npm test` runs them with the working tree. The folder has the locked versions, without the tools that only build.
+NODE_TESTS := build/node-tests
+NODE_TESTS_PACKAGE = node -p 'const { scripts, devDependencies: { "@napi-rs/cli": napi, typedoc, ...devDependencies } } = require("./package.json"); \
+	JSON.stringify({ private: true, scripts, devDependencies })'
 test-node: npm-package $(VENV)/.complete go-plugins
-	$(call node-matrix,node,oldest,20,$(OLDEST_NODE_SDK))
-	npm run --silent test:types
-	STACKWRIGHT_TEST_PACKAGES=build/npm STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python STACKWRIGHT_TEST_MOTO=$(VENV)/bin/python npm test
+	$(call node-folder,$(NODE_TESTS))
+	$(NODE_TESTS_PACKAGE) > $(NODE_TESTS)/package.json
+	cp package-lock.json $(NODE_TESTS)
+	cd $(NODE_TESTS) && $(INSTALL_NPM_PACKAGES)
+	cd $(NODE_TESTS) && $(call node-matrix,node,oldest,20,$(OLDEST_NODE_SDK))
+	cd $(NODE_TESTS) && npm run --silent test:types
+	cd $(NODE_TESTS) && $(NODE_TEST_VARIABLES) npm test
 
 # The ends of the supported ranges: the oldest and the newest SDK for Python, each in a folder of its own, and the newest for Node, on Node 22, with
 # the npm packages; node_modules has the oldest one for Node.
@@ -145,20 +169,13 @@ test-oldest-python-sdk test-newest-python-sdk: test-%-python-sdk: wheel
 	build/sdk-$*-python/bin/python -c 'import importlib.metadata as m; print("the $* SDK for Python:", m.version("pulumi"))'
 	build/sdk-$*-python/bin/python -m pytest -p no:cacheprovider -k "not tsbox" $(PYTHON_SDK_TESTS)
 
-# From the npm packages, in a folder whose layout is that of this one. The component in TypeScript is copied, so that it and its host use the same SDK.
 NEWEST_NODE_SDK := build/sdk-newest
 test-newest-node-sdk: npm-package $(VENV)/.complete go-plugins
-	rm -rf $(addprefix $(NEWEST_NODE_SDK)/,bindings-node testkit package-lock.json node_modules/stackwright node_modules/@stackwright)
-	mkdir -p $(NEWEST_NODE_SDK)/bindings-node
-	cd $(NEWEST_NODE_SDK) && echo '{"private": true}' > package.json && \
-	    npm install --no-audit --no-fund --silent @pulumi/pulumi@latest node@22 ../npm/*.tgz
-	cp -r testkit $(NEWEST_NODE_SDK)/testkit
-	ln -sfn ../../target $(NEWEST_NODE_SDK)/target
-	ln -sfn ../../../bindings-node/tests $(NEWEST_NODE_SDK)/bindings-node/tests
-	echo 'export * from "stackwright";' > $(NEWEST_NODE_SDK)/bindings-node/index.mjs
+	$(call node-folder,$(NEWEST_NODE_SDK))
+	echo '{"private": true}' > $(NEWEST_NODE_SDK)/package.json
+	cd $(NEWEST_NODE_SDK) && $(INSTALL_NPM_PACKAGES) @pulumi/pulumi@latest @pulumi/policy@latest node@22
 	cd $(NEWEST_NODE_SDK) && $(call node-matrix,node_modules/.bin/node,newest,22)
-	cd $(NEWEST_NODE_SDK) && STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python \
-	    node_modules/.bin/node --preserve-symlinks --preserve-symlinks-main --test --test-timeout=300000 $(SDK_TESTS) $(COMPONENT_TESTS)
+	cd $(NEWEST_NODE_SDK) && $(NODE_TEST_VARIABLES) node_modules/.bin/node --test --test-timeout=300000 $(SDK_TESTS) $(COMPONENT_TESTS)
 
 # ---- packages ----
 
