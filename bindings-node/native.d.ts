@@ -38,6 +38,11 @@ export declare class Bridge {
    * on is only planned.
    */
   invoke(run: number, call: number, document: string, inputs: unknown): void
+  /**
+   * Queries whether a resource exists; the document is all but its inputs. The answer has the member `exists`, and is nothing while
+   * it cannot be known.
+   */
+  exists(run: number, call: number, document: string, inputs: unknown): void
   /** Calls a method of a resource, or of none; the document is all but its arguments. */
   callMethod(run: number, call: number, document: string, inputs: unknown): void
   /** Sets an output of the stack. */
@@ -365,7 +370,7 @@ export declare class StackSet {
 }
 
 /**
- * Checks options where a program writes them, as JSON with stand-ins; `of` is `resource`, `read`, `invoke` or `call`, and
+ * Checks options where a program writes them, as JSON with stand-ins; `of` is `resource`, `read`, `invoke`, `exists` or `call`, and
  * `owner` names their owner in errors.
  */
 export declare function checkOptions(of: string, options: string, owner: string): void

@@ -1385,6 +1385,42 @@ sw_status_t sw_context_fail(const struct sw_context_t *context,
                             struct sw_error_t **error);
 
 /**
+ * Queries whether a resource exists, which its provider reads, and waits for the answer; the resource does not become a part of the
+ * stack. `exists` is JSON: an object with `type`, `id` and any of these members.
+ *
+ * - `dependsOn` (string or array of string): Resources that must exist before the query: one or several, each itself
+ *   or its URN; an output stands for the resources that it comes from. While one of them is only planned, the result
+ *   is unknown.
+ * - `id` (string): The id.
+ * - `inputs` (object of any JSON): What the provider needs to find it, beside the id.
+ * - `package` (PackageSource): The plugin that serves the package, where that is not the one of its name: with a
+ *   parameter, or with an extension.
+ * - `parent` (string): The resource, or its URN, whose provider is asked when no other is named.
+ * - `pluginDownloadURL` (string): The address from which the plugin of the package can be downloaded, for the
+ *   resolver and the installer.
+ * - `provider` (string): The provider resource that is asked, or its reference, `<urn>::<id>`. Left out, it is that
+ *   of the parent, or else the default provider of the package.
+ * - `type` (string): The type token.
+ * - `version` (string): The version of the package.
+ *
+ * The result is `true` or `false`; it is the text of an unknown value while the id, an input or a resource of `dependsOn` is only
+ * planned.
+ */
+sw_status_t sw_context_exists(const struct sw_context_t *context,
+                              struct sw_bytes_view_t exists,
+                              struct sw_bytes_t **result,
+                              struct sw_error_t **error);
+
+/**
+ * Queries whether a resource exists as `sw_context_exists` does, without waiting.
+ */
+sw_status_t sw_context_exists_async(const struct sw_context_t *context,
+                                    struct sw_bytes_view_t exists,
+                                    sw_callback_t callback,
+                                    void *user_data,
+                                    struct sw_error_t **error);
+
+/**
  * Calls a function of a package and waits for its result, a JSON object. `invoke` is JSON: an object with `token` and any of these
  * members.
  *

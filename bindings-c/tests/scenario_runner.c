@@ -107,6 +107,9 @@ static void of_program(const char *id, const char *verb, sw_bytes_view_t line)
     } else if (!strcmp(verb, "invoke")) {
         reply->pattern = "{\"id\": %s, \"ok\": {\"result\": %s}}";
         status = sw_context_invoke_async(run->context, sw_bytes_view(goal), replied, reply, &error);
+    } else if (!strcmp(verb, "exists")) {
+        reply->pattern = "{\"id\": %s, \"ok\": {\"result\": {\"exists\": %s}}}";
+        status = sw_context_exists_async(run->context, sw_bytes_view(goal), replied, reply, &error);
     } else if (!strcmp(verb, "call")) {
         reply->method = text_at(sw_bytes_view(goal), "/token");
         status = sw_context_call_method_async(run->context, sw_bytes_view(goal), replied, reply, &error);
@@ -541,7 +544,7 @@ static int handle(sw_runtime_t *runtime, sw_bytes_view_t line)
         close_stacks();
         more = strcmp(name, "bye") != 0;
         send_line("{\"id\": %s, \"ok\": {}}", number);
-    } else if (strstr(" register read registerOutputs invoke call export log transform registerHook finish ", name) && *name) {
+    } else if (strstr(" register read registerOutputs invoke exists call export log transform registerHook finish ", name) && *name) {
         of_program(number, name, line);
     } else {
         actor_error(number, "this actor does not know what to do");

@@ -6,6 +6,8 @@ import { following } from "./cycles";
 import {
     CALL_OPTIONS,
     type CallOptions,
+    EXISTS_OPTIONS,
+    type ExistsOptions,
     INVOKE_OPTIONS,
     type InvokeOptions,
     READ_OPTIONS,
@@ -20,9 +22,9 @@ import { checkOptions, inputsOf, requireNamed, requireValues, requireWellFormed 
 import { described, given } from "./options";
 import { isPlain, KnownOrigin, Output, resolve, type Input, type Inputs, type Origin, type Traced, type Track } from "./output";
 import { Pending } from "./pending";
-import { addTo, named, type Named, settingsOf, UNKNOWN_ID, urnsOf } from "./references";
+import { addTo, named, type Named, settingsOf, urnsOf } from "./references";
 import { type AnyResource, Component, Resource, type Registered } from "./resource";
-import { argumentsOf, isEmpty, sendInvoke, sendMethodCall } from "./requests";
+import { argumentsOf, isEmpty, plainId, sendExists, sendInvoke, sendMethodCall } from "./requests";
 import { checkResourceOptions, type ResourceOptions } from "./resource_options";
 import { type Run, type Severity, stackOf } from "./run";
 import { runSdkCode, type SdkCode } from "./sdk/body";
@@ -30,7 +32,7 @@ import { fullTextOf, isA, wellFormed } from "./thrown";
 import { learnIn } from "./secrecy";
 import { untraced } from "./tracing";
 import { addTransform, isInTransform } from "./transforms";
-import { type PropertyMap, type PropertyValue, Secret, secret, Unknown } from "./values";
+import { type PropertyMap, type PropertyValue, Secret, secret } from "./values";
 
 /** A program of our own API. */
 export type Program = (context: ProgramContext) => unknown;
@@ -172,15 +174,9 @@ export class ProgramContext extends CallbackContext {
             this.#refuseLate(`the resource "${name}" was read`);
             const [settledId, sent] = [await resolve(id), await resolve(inputs, inputsOf(name))];
             const settings = await settingsOf(this.#below(options));
-            const shownId = settledId.value instanceof Secret ? settledId.value.value : settledId.value;
-            // The engine reads nothing by an id that is not known, in a preview.
-            const plainId = shownId instanceof Unknown ? UNKNOWN_ID : shownId;
-            if (typeof plainId !== "string") {
-                throw new InvalidInputError(`the id of the resource "${name}" is a string, not ${described(plainId)}`);
-            }
             const dependencies = await urnsOf([...settledId.sources, ...sent.sources, ...this.#origins]);
             addTo(settings, "dependencies", dependencies);
-            const document = JSON.stringify({ ...settings, type, name, id: plainId });
+            const document = JSON.stringify({ ...settings, type, name, id: plainId(settledId.value, `the resource "${name}"`) });
             return this.#run.request<Registered<Outputs>>((call) =>
                 this.#native.read(this.#run.number, call, document, sent.value),
             );
@@ -203,6 +199,26 @@ export class ProgramContext extends CallbackContext {
             return sendInvoke(this.#run, token, inputs, this.#below(options), inTransform);
         });
         return this.#result(traced);
+    }
+
+    /**
+     * Queries whether a resource exists, which its provider reads; it does not become a part of the stack. `inputs` are what the
+     * provider needs to find it beside the id. The output is unknown while the id, an input or what it depends on is only planned,
+     * and is rejected when the provider cannot read the resource.
+     */
+    exists(type: string, id: Input, inputs: Inputs = {}, options: ExistsOptions = {}): Output<boolean> {
+        options = given(options);
+        if (typeof type !== "string") {
+            throw new InvalidInputError(`the type of a resource is a string, not ${described(type)}`);
+        }
+        requireValues(inputs, `the inputs of the query for ${type}`);
+        checkOptions("exists", `the query for ${type}`, options, EXISTS_OPTIONS);
+        learnIn(this.#run, inputs);
+        const traced = untraced(async () => {
+            this.#refuseLate(`whether the resource of type ${type} exists was queried`);
+            return sendExists(this.#run, type, id, inputs, this.#below(options));
+        });
+        return this.#result<boolean>(traced);
     }
 
     /**
@@ -270,10 +286,10 @@ export class ProgramContext extends CallbackContext {
     }
 
     /** Returns the output of a call, whose failure the program's end reports unless the program handles it. */
-    #result(traced: Promise<Traced>): Output<PropertyMap> {
+    #result<T = PropertyMap>(traced: Promise<Traced>): Output<T> {
         let observed = false;
         this.#await(traced, () => observed);
-        return new Output<PropertyMap>(traced, () => (observed = true), this.#await);
+        return new Output<T>(traced, () => (observed = true), this.#await);
     }
 
     /** Sets an output of the stack. */

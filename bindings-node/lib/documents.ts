@@ -260,6 +260,16 @@ export const INVOKE_OPTIONS = {
     version: "string",
 } as const;
 
+/** The names of ExistsOptions, each with the kind of which every value is right; the engine checks the others. */
+export const EXISTS_OPTIONS = {
+    dependsOn: "resource",
+    package: "other",
+    parent: "resource",
+    pluginDownloadURL: "string",
+    provider: "resource",
+    version: "string",
+} as const;
+
 /** The names of CallOptions, each with the kind of which every value is right; the engine checks the others. */
 export const CALL_OPTIONS = {
     package: "other",
@@ -1143,6 +1153,31 @@ export interface InvokeOptions {
     pluginDownloadURL?: string;
     /**
      * The provider resource that is called, or its reference, `<urn>::<id>`. Left out, it is that of the parent, or
+     * else the default provider of the package.
+     */
+    provider?: AnyResource | string;
+    /** The version of the package. */
+    version?: string;
+}
+
+/** The options of a query whether a resource exists. */
+export interface ExistsOptions {
+    /**
+     * Resources that must exist before the query: one or several, each itself or its URN; an output stands for the
+     * resources that it comes from. While one of them is only planned, the result is unknown.
+     */
+    dependsOn?: Source | readonly Source[];
+    /**
+     * The plugin that serves the package, where that is not the one of its name: with a parameter, or with an
+     * extension.
+     */
+    package?: PackageSource;
+    /** The resource, or its URN, whose provider is asked when no other is named. */
+    parent?: AnyResource | string;
+    /** The address from which the plugin of the package can be downloaded, for the resolver and the installer. */
+    pluginDownloadURL?: string;
+    /**
+     * The provider resource that is asked, or its reference, `<urn>::<id>`. Left out, it is that of the parent, or
      * else the default provider of the package.
      */
     provider?: AnyResource | string;

@@ -23,6 +23,7 @@ export {
     type EditKind,
     type EditReport,
     type EnforcementLevel,
+    type ExistsOptions,
     type FleetOptions,
     type GraphEdge,
     type GraphNode,

@@ -16,7 +16,7 @@ const DEEPEST = 8;
 const TRIGGER = "replacementTrigger";
 
 /** Refuses options with unknown names or invalid values. `what` is their owner. */
-export function checkOptions(of: "resource" | "read" | "invoke" | "call", what: string, options: object, known: Known): void {
+export function checkOptions(of: "resource" | "read" | "invoke" | "exists" | "call", what: string, options: object, known: Known): void {
     requireOptions(what, options);
     // The engine need not check options with known names and values of their always valid kind.
     if (!Object.entries(options).every(([name, value]) => isEvident(Object.hasOwn(known, name) ? known[name] : undefined, value))) {

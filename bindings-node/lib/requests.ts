@@ -1,10 +1,12 @@
 /** How calls of functions and methods go to the engine: what their arguments contain is awaited, then they are sent. */
-import type { CallOptions, InvokeOptions } from "./documents";
-import { type Inputs, KnownOrigin, type Origin, resolve, type Traced } from "./output";
-import { addTo, named, settingsOf, urnOf, urnsOf } from "./references";
+import type { CallOptions, ExistsOptions, InvokeOptions } from "./documents";
+import { InvalidInputError } from "./errors";
+import { described } from "./options";
+import { type Input, type Inputs, KnownOrigin, type Origin, resolve, type Traced } from "./output";
+import { addTo, named, settingsOf, UNKNOWN_ID, urnOf, urnsOf } from "./references";
 import type { AnyResource } from "./resource";
 import type { Run } from "./run";
-import { containsUnknown, type PropertyMap, Unknown } from "./values";
+import { containsUnknown, type PropertyMap, Secret, Unknown } from "./values";
 
 /** The name of the arguments of a function in errors. */
 export function argumentsOf(token: string): string {
@@ -32,6 +34,31 @@ export async function sendInvoke(
     );
     // The engine answers nothing for a call that has to wait for what is only planned.
     return { value: value ?? new Unknown(), sources: sent.sources };
+}
+
+/** Returns an id, whose outputs are known, as a text; nothing can be read by one that is unknown. */
+export function plainId(value: unknown, owner: string): string {
+    const shown = value instanceof Secret ? value.value : value;
+    const plain = shown instanceof Unknown ? UNKNOWN_ID : shown;
+    if (typeof plain !== "string") {
+        throw new InvalidInputError(`the id of ${owner} is a string, not ${described(plain)}`);
+    }
+    return plain;
+}
+
+/** Queries whether a resource exists; the result is unknown while its id or an input is, or what it depends on is only planned. */
+export async function sendExists(run: Run, type: string, id: Input, inputs: Inputs, options: ExistsOptions): Promise<Traced> {
+    const owner = `the query for ${type}`;
+    const [settledId, sent] = [await resolve(id), await resolve(inputs, `the inputs of ${owner}`)];
+    const settings = await settingsOf(options);
+    const sources = new Set([...settledId.sources, ...sent.sources]);
+    addTo(settings, "dependencies", await urnsOf([...sources]));
+    const { dependencies: dependsOn, ...rest } = settings as { dependencies?: string[] };
+    const document = JSON.stringify({ ...rest, dependsOn, type, id: plainId(settledId.value, owner) });
+    const answer = await run.request<{ exists: boolean } | undefined>((call) =>
+        run.bridge.native.exists(run.number, call, document, sent.value),
+    );
+    return { value: answer === undefined ? new Unknown() : answer.exists, sources };
 }
 
 /** The result of a method as the engine answers it. */

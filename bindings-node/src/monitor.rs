@@ -251,6 +251,31 @@ impl Bridge {
         Ok(())
     }
 
+    /// Queries whether a resource exists; the document is all but its inputs. The answer has the member `exists`, and is nothing while
+    /// it cannot be known.
+    #[napi(catch_unwind)]
+    pub fn exists(
+        &self,
+        env: &Env,
+        run: u32,
+        call: u32,
+        document: String,
+        #[napi(ts_arg_type = "unknown")] inputs: Unknown<'_>,
+    ) -> Result<()> {
+        let run = self.run(run)?;
+        let inputs = convert::map_of(env, &inputs, "inputs")?;
+        let exists = registration::exists(&document, inputs).map_err(|error| errors::to_napi(&error))?;
+        let finding = run.monitor.exists(exists);
+        self.answer_later(&run, call, async move {
+            match finding.await {
+                Ok(Some(exists)) => Answer::Values([("exists", exists.into())].into_iter().collect()),
+                Ok(None) => Answer::Nothing,
+                Err(status) => Answer::Failed(status.into()),
+            }
+        });
+        Ok(())
+    }
+
     /// Calls a method of a resource, or of none; the document is all but its arguments.
     #[napi(catch_unwind)]
     pub fn call_method(

@@ -3,7 +3,7 @@
 use stackwright::{
     Error, Language, Result,
     binding::{self, OptionsOf},
-    monitor::{Invoke, MethodCall, Read, Registration},
+    monitor::{Exists, Invoke, MethodCall, Read, Registration},
     property::{PropertyMap, PropertyValue, json::PlainValue},
     token::TypeToken,
 };
@@ -45,6 +45,13 @@ pub(crate) fn invoke(document: &str, arguments: PropertyMap) -> Result<Invoke> {
     Ok(invoke)
 }
 
+/// Makes a query whether a resource exists; `document` contains it without its inputs.
+pub(crate) fn exists(document: &str, inputs: PropertyMap) -> Result<Exists> {
+    let mut exists = binding::exists(document.as_bytes(), Language::Node)?;
+    exists.inputs = inputs;
+    Ok(exists)
+}
+
 /// Makes a method's call; `document` contains it without its arguments.
 pub(crate) fn method(document: &str, arguments: PropertyMap) -> Result<MethodCall> {
     let mut call = binding::method_call(document.as_bytes(), Language::Node)?;
@@ -65,7 +72,7 @@ pub(crate) fn value_from_json(text: &str) -> Result<PropertyValue> {
         .map_err(|error| Error::invalid(format!("the text is not a value: {error}")))
 }
 
-/// Checks options where a program writes them, as JSON with stand-ins; `of` is `resource`, `read`, `invoke` or `call`, and
+/// Checks options where a program writes them, as JSON with stand-ins; `of` is `resource`, `read`, `invoke`, `exists` or `call`, and
 /// `owner` names their owner in errors.
 #[napi_derive::napi(catch_unwind)]
 pub fn check_options(of: String, options: String, owner: String) -> napi::Result<()> {

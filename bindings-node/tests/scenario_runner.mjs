@@ -325,6 +325,19 @@ class Run {
         return isUnknown(value) ? { unknown: true } : { result: toPlainJson(value) };
     }
 
+    async exists({ as, goal }) {
+        const { type, id, inputs, ...options } = goal;
+        for (const member of ["parent", "provider"]) {
+            if (options[member] !== undefined) {
+                options[member] = this.resource(options[member]);
+            }
+        }
+        options.dependsOn = options.dependsOn?.map((reference) => this.resource(reference));
+        const exists = this.context.exists(type, this.value(id), this.value(inputs ?? {}), options);
+        this.handles.set(as, new Map([["exists", exists]]));
+        return { result: { exists: toPlainJson(await exists) } };
+    }
+
     async call({ as, goal }) {
         const { token, of, arguments: given, provider, ...options } = goal;
         if (provider !== undefined) {
@@ -579,7 +592,7 @@ const asked = {
         return {};
     },
 };
-for (const name of ["register", "read", "registerOutputs", "invoke", "call", "export", "log", "transform", "registerHook"]) {
+for (const name of ["register", "read", "registerOutputs", "invoke", "exists", "call", "export", "log", "transform", "registerHook"]) {
     asked[name] = (request) => runs.get(request.program)[name](request);
 }
 

@@ -22,7 +22,7 @@ class Play:
     def __init__(self, ctx: sw.Context, functions: Functions, inputs: Message | None = None) -> None:
         self.ctx = ctx
         self.functions = functions
-        self.handles: dict[str, sw.Resource | sw.Invocation] = {}
+        self.handles: dict[str, sw.Resource | sw.Invocation | dict[str, sw.Output[Any]]] = {}
         # The inputs of a component, or the arguments of a method.
         self.inputs = inputs
         self.loop = asyncio.get_running_loop()
@@ -112,6 +112,12 @@ class Play:
                 if "as" in message:
                     self.handles[message["as"]] = invocation
                 return _invoked(invocation)
+            case "exists":
+                options = {name: self.refer(goal[name]) for name in ("provider", "parent") if name in goal}
+                options["depends_on"] = self.refer(goal.get("dependsOn") or [])
+                exists = ctx.exists(goal["type"], self.refer(goal["id"]), self.refer(goal.get("inputs") or {}), **options)
+                self.handles[message["as"]] = {"exists": exists}
+                return _found(exists)
             case "call":
                 options = {name: self.refer(goal[name]) for name in ("provider", "version") if name in goal}
                 of = self.refer(goal["of"]) if "of" in goal else None
@@ -194,6 +200,10 @@ async def _registered(resource: sw.Resource) -> Message:
 async def _answered(work: Awaitable[object]) -> Message:
     await work
     return {}
+
+
+async def _found(exists: sw.Output[bool]) -> Message:
+    return {"result": json.loads(sw.to_json({"exists": await exists}))}
 
 
 async def _invoked(invocation: sw.Invocation) -> Message:

@@ -42,6 +42,7 @@ OPTIONS = [
     sw.OperationOptions,
     sw.Plugins,
     sw.PolicyPack,
+    sw.ExistsOptions,
     sw.ReadOptions,
     sw.ResourceOptions,
     sw.StackSettings,

@@ -23,7 +23,13 @@ const DICTIONARIES: &[&str] = &[
     "ImportResource",
 ];
 /// Options of resources and calls, each with whose options they are; their parts.
-const RESOURCE_OPTIONS: &[&str] = &["ResourceOptions", "ReadOptions", "InvokeOptions", "CallOptions"];
+const RESOURCE_OPTIONS: &[&str] = &[
+    "ResourceOptions",
+    "ReadOptions",
+    "InvokeOptions",
+    "ExistsOptions",
+    "CallOptions",
+];
 const RESOURCE_PARTS: &[&str] = &["Alias", "CustomTimeouts", "PackageParameter", "PackageSource"];
 /// Objects that other code of the package represents.
 const OMITTED: &[&str] = &[

@@ -4,6 +4,7 @@
 mod body;
 mod call;
 mod failed_calls;
+pub mod exists;
 pub mod invoke;
 pub mod log;
 pub mod method;

@@ -472,6 +472,16 @@ class Run:
         completions: Completions,
         callback: Callable[[Registered | None, BaseException | None], None],
     ) -> None: ...
+    def exists(
+        self,
+        resource_type: str,
+        id: str,
+        inputs: dict[str, Any],
+        dependencies: Sequence[str],
+        options: dict[str, Any] | None,
+        completions: Completions,
+        callback: _Callback,
+    ) -> None: ...
     def call_method(
         self,
         token: str,

@@ -33,12 +33,14 @@ from .output import Deferred, Output, substitute
 from .resource import UNKNOWN_ID, Inputs, Invocation, Resolved, Resource, SdkCode, Task
 from .resource_options import (
     CALL_OPTIONS,
+    EXISTS_OPTIONS,
     INVOKE_OPTIONS,
     READ_OPTIONS,
     RESOURCE_OPTIONS,
     Alias,
     CallOptions,
     CustomTimeouts,
+    ExistsOptions,
     InvokeOptions,
     PackageParameter,
     PackageSource,
@@ -53,6 +55,7 @@ __all__ = [
     "Config",
     "Context",
     "CustomTimeouts",
+    "ExistsOptions",
     "Invocation",
     "InvokeOptions",
     "Output",
@@ -75,6 +78,14 @@ def _given(option: str, values: Inputs | None, owner: str) -> dict[str, Property
     if not isinstance(values, Mapping):
         raise refusal(option, "a dictionary of values by name", values, owner)
     return values if isinstance(values, dict) else dict(values)
+
+
+def _plain_id(given: str | Output[str]) -> str:
+    """Returns an id, whose outputs are known, as a text; nothing can be read by one that is unknown."""
+    resolved = substitute(given)
+    if is_unknown(resolved):
+        return UNKNOWN_ID
+    return str(resolved.value if isinstance(resolved, Secret) else resolved)
 
 
 class Context(CallbackContext):
@@ -212,20 +223,14 @@ class Context(CallbackContext):
         resource = Resource(self, type_, name, True)
 
         def start(urns: list[str], _by_property: dict[str, list[str]] | None, named: dict[str, Any] | None) -> None:
-            resolved = substitute(id)
-            if is_unknown(resolved):
-                # Nothing can be read by an id that is not known: the resource is unknown as a whole.
-                resolved = UNKNOWN_ID
-            if isinstance(resolved, Secret):
-                resolved = resolved.value
             self._run.read(
-                type_, name, str(resolved), substitute(inputs), urns, named, self._completions, resource._settle
+                type_, name, _plain_id(id), substitute(inputs), urns, named, self._completions, resource._settle
             )
 
         self._require_running(f"the resource {name!r}")
         self._place(options)
         given = checked("read", READ_OPTIONS, options, f"the resource {name!r}")
-        self._defer(resource, {"id": id, **inputs}, given, start, resource._settle, f"the resource {name!r}")
+        self._defer(resource, {"id": id, "inputs": inputs}, given, start, resource._settle, f"the resource {name!r}")
         return resource
 
     def invoke(
@@ -247,6 +252,35 @@ class Context(CallbackContext):
         given = checked("invoke", INVOKE_OPTIONS, options, f"the call of {token!r}")
         self._defer(invocation, arguments, given, start, invocation._settle, f"the call of {token!r}")
         return invocation
+
+    def exists(
+        self, type_: str, id: str | Output[str], inputs: Inputs | None = None, /, **options: Unpack[ExistsOptions]
+    ) -> Output[bool]:
+        """Queries whether a resource exists, which its provider reads; it does not become a part of the stack.
+
+        ``inputs`` are what the provider needs to find it beside the id; ``options`` are those of :class:`ExistsOptions`. The output is
+        unknown while the id, an input or what it depends on is only planned::
+
+            if not await ctx.exists("net:index:Zone", "z-1"):
+                ctx.resource("net:index:Zone", "zone", {"name": "z-1"})
+
+        Awaiting it raises :class:`~stackwright.StackwrightError` when the provider cannot read the resource.
+        """
+        require_given("type", type_, str, "a type token as a text")
+        require_given("id", id, (str, Secret, Unknown, Awaited), "a text or an output")
+        what = f"the query for {type_!r}"
+        inputs = _given("inputs", inputs, f"of {what}")
+        query = Invocation(self, type_)
+
+        def start(urns: list[str], _by_property: dict[str, list[str]] | None, named: dict[str, Any] | None) -> None:
+            query._come_from(urns)
+            self._run.exists(type_, _plain_id(id), substitute(inputs), urns, named, self._completions, query._settle)
+
+        self._require_running(what)
+        self._place(options)
+        given = checked("exists", EXISTS_OPTIONS, options, what)
+        self._defer(query, {"id": id, "inputs": inputs}, given, start, query._settle, what)
+        return query["exists"]
 
     def run_sdk(
         self, function: Callable[[dict[str, Any]], Any], inputs: Inputs | None = None, /

@@ -185,6 +185,30 @@ class InvokeOptions(TypedDict, total=False):
     version: str
 
 
+class ExistsOptions(TypedDict, total=False):
+    """The options of a query whether a resource exists.
+
+    - ``depends_on`` (Awaited | str | Sequence[Awaited | str] | None): Resources that must exist before the query: one
+      or several, each itself or its URN; an output stands for the resources that it comes from. While one of them is
+      only planned, the result is unknown.
+    - ``package`` (PackageSource): The plugin that serves the package, where that is not the one of its name: with a
+      parameter, or with an extension.
+    - ``parent`` (Resource | str | None): The resource, or its URN, whose provider is asked when no other is named.
+    - ``plugin_download_url`` (str): The address from which the plugin of the package can be downloaded, for the
+      resolver and the installer.
+    - ``provider`` (Resource | str | None): The provider resource that is asked, or its reference, ``<urn>::<id>``.
+      Left out, it is that of the parent, or else the default provider of the package.
+    - ``version`` (str): The version of the package.
+    """
+
+    depends_on: Awaited | str | Sequence[Awaited | str] | None
+    package: PackageSource
+    parent: Resource | str | None
+    plugin_download_url: str
+    provider: Resource | str | None
+    version: str
+
+
 class CallOptions(TypedDict, total=False):
     """The options of a method's call.
 
@@ -250,6 +274,17 @@ INVOKE_OPTIONS: Final[Mapping[str, type | None]] = {
     "version": str,
 }
 """The names of ``InvokeOptions``, each with the type of which every value is right; ``None`` where the engine checks values."""
+
+
+EXISTS_OPTIONS: Final[Mapping[str, type | None]] = {
+    "depends_on": Resource,
+    "package": None,
+    "parent": Resource,
+    "plugin_download_url": str,
+    "provider": Resource,
+    "version": str,
+}
+"""The names of ``ExistsOptions``, each with the type of which every value is right; ``None`` where the engine checks values."""
 
 
 CALL_OPTIONS: Final[Mapping[str, type | None]] = {

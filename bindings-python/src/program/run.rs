@@ -15,7 +15,7 @@ use pyo3::{
 use stackwright::{
     Error, ErrorKind,
     diagnostic::Severity,
-    monitor::{self, Invoke, MethodCall, Monitor, Read, WireStatus},
+    monitor::{self, Exists, Invoke, MethodCall, Monitor, Read, WireStatus},
     program::ProgramContext,
     resource::PropertyDependencies,
     token::ResourceId,
@@ -439,6 +439,47 @@ impl Run {
             PendingCompletion::new(completions, callback),
             |py, result| match result {
                 Some(result) => Ok(convert::dictionary(py, &result)?.into_any().unbind()),
+                None => Ok(py.None()),
+            },
+        );
+        Ok(())
+    }
+
+    /// Queries whether a resource exists; `callback(result, error)` gets the answer as the member `exists`. The result is `None` while
+    /// it cannot be known.
+    #[pyo3(signature = (resource_type, id, inputs, dependencies, options, completions, callback))]
+    #[expect(clippy::too_many_arguments, reason = "called from one place")]
+    fn exists(
+        &self,
+        py: Python<'_>,
+        resource_type: &str,
+        id: &str,
+        inputs: &Bound<'_, PyDict>,
+        dependencies: Vec<String>,
+        options: Option<&Bound<'_, PyDict>>,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        self.require_open(py)?;
+        let registration = options::read(options, &format!("the query for the resource '{id}'"))?;
+        let exists = Exists {
+            resource_type: resource_type.into(),
+            id: ResourceId::from(id),
+            parent: registration.parent,
+            inputs: convert::read_map(inputs, &format!("the inputs of the query for {id:?}"))?,
+            package: registration.package,
+            depends_on: options::urns(py, dependencies)?,
+        };
+        let answer = self.monitor().exists(exists);
+        self.settle(
+            answer,
+            PendingCompletion::new(completions, callback),
+            |py, exists| match exists {
+                Some(exists) => {
+                    let result = PyDict::new(py);
+                    result.set_item("exists", exists)?;
+                    Ok(result.into_any().unbind())
+                }
                 None => Ok(py.None()),
             },
         );

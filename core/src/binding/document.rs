@@ -32,7 +32,7 @@ use crate::{
     error::Result,
     event::{MovedResource, SuggestedMove},
     fleet::FleetOptions,
-    monitor::{InvokeDocument, MethodDocument, ReadDocument, RegistrationDocument},
+    monitor::{ExistsDocument, InvokeDocument, MethodDocument, ReadDocument, RegistrationDocument},
     operation::{ImportRequest, OperationOptions},
     policy::PolicyPackOption,
 };
@@ -103,6 +103,7 @@ documents! {
         RegistrationDocument;
         ReadDocument;
         InvokeDocument;
+        ExistsDocument;
         MethodDocument;
     }
     written {

@@ -44,8 +44,8 @@ pub use log::{log_document, log_level};
 pub use metrics::metrics_document;
 pub use move_edit::{MoveEditDocument, move_report_document, move_resources};
 pub use options::{
-    OptionsOf, check_options, invoke, method_call, read_request, registration, registration_of_options,
-    registration_with,
+    OptionsOf, check_options, exists, invoke, method_call, read_request, registration,
+    registration_of_options, registration_with,
 };
 pub use outputs::{output_values, outputs_document};
 pub use pending::{dropped_document, pending_document, pending_entry_document, pending_facts, pending_value};

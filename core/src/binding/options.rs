@@ -13,8 +13,8 @@ use crate::{
     error::{Error, Result},
     message::Language,
     monitor::{
-        Invoke, InvokeDocument, MethodCall, MethodDocument, Read, ReadDocument, Registration,
-        RegistrationDocument, ResourceTransform,
+        Exists, ExistsDocument, Invoke, InvokeDocument, MethodCall, MethodDocument, Read, ReadDocument,
+        Registration, RegistrationDocument, ResourceTransform,
     },
 };
 
@@ -27,12 +27,14 @@ pub enum OptionsOf {
     Read,
     /// A call of a function.
     Invoke,
+    /// A query whether a resource exists.
+    Exists,
     /// A call of a method.
     Call,
 }
 
 impl OptionsOf {
-    /// Returns the options of this name: `resource`, `read`, `invoke` or `call`.
+    /// Returns the options of this name: `resource`, `read`, `invoke`, `exists` or `call`.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] when there are none.
@@ -41,6 +43,7 @@ impl OptionsOf {
             "resource" => Ok(Self::Resource),
             "read" => Ok(Self::Read),
             "invoke" => Ok(Self::Invoke),
+            "exists" => Ok(Self::Exists),
             "call" => Ok(Self::Call),
             _ => Err(Error::invalid(format!("there are no options of {name:?}"))),
         }
@@ -57,6 +60,7 @@ pub fn check_options(of: OptionsOf, options: Value, language: Language, subject:
         OptionsOf::Resource => checked::<RegistrationDocument>(options, language, subject),
         OptionsOf::Read => checked::<ReadDocument>(options, language, subject),
         OptionsOf::Invoke => checked::<InvokeDocument>(options, language, subject),
+        OptionsOf::Exists => checked::<ExistsDocument>(options, language, subject),
         OptionsOf::Call => checked::<MethodDocument>(options, language, subject),
     };
     checked.map(|_| ())
@@ -111,6 +115,16 @@ pub fn read_request(json: &[u8], language: Language) -> Result<Read> {
 pub fn invoke(json: &[u8], language: Language) -> Result<Invoke> {
     Invoke::from_json(json)
         .map_err(|error| explained::<InvokeDocument>(json, language, error, ["the call of", "token"]))
+}
+
+/// Reads the JSON of a query whether a resource exists, as [`Exists::from_json`] does.
+///
+/// # Errors
+/// Those of [`super::read`].
+pub fn exists(json: &[u8], language: Language) -> Result<Exists> {
+    Exists::from_json(json).map_err(|error| {
+        explained::<ExistsDocument>(json, language, error, ["the query for a resource", "id"])
+    })
 }
 
 /// Reads the JSON of a method's call, as [`MethodCall::from_json`] does.

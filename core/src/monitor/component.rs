@@ -1,7 +1,7 @@
 //! Components of the host: their registration, the registration of what is below them, and their outputs.
 
 use crate::{
-    monitor::{Invoke, Monitor, Read, Registered, Registration, WireStatus},
+    monitor::{Exists, Invoke, Monitor, Read, Registered, Registration, WireStatus},
     property::PropertyMap,
     provider::{ConstructRequest, ConstructResponse, ProviderError, ProviderResult, ProviderStatus},
     urn::Urn,
@@ -131,6 +131,22 @@ impl Component {
     ) -> impl Future<Output = Result<Option<PropertyMap>, WireStatus>> + Send + use<> {
         invoke.parent.get_or_insert_with(|| self.urn.clone());
         self.monitor.invoke_known(invoke)
+    }
+
+    /// Returns whether a resource exists; `None` while that cannot be known. It is read with the component's providers, unless the query
+    /// names another parent.
+    ///
+    /// # Errors
+    /// Those of [`Monitor::exists`].
+    ///
+    /// # Cancel safety
+    /// That of [`Monitor::exists`].
+    pub fn exists(
+        &self,
+        mut exists: Exists,
+    ) -> impl Future<Output = Result<Option<bool>, WireStatus>> + Send + use<> {
+        exists.parent.get_or_insert_with(|| self.urn.clone());
+        self.monitor.exists(exists)
     }
 
     /// Publishes the outputs, and returns the response of Construct.

@@ -298,6 +298,41 @@ pub(crate) struct InvokeDocument {
     pub(super) in_transform: bool,
 }
 
+/// The options of a query whether a resource exists.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "ExistsOptions")]
+pub(crate) struct ExistsDocument {
+    /// The type token.
+    #[serde(rename = "type")]
+    #[schemars(with = "String", extend("x-in" = ["c"]))]
+    pub(super) resource_type: TypeToken,
+    /// The id.
+    #[schemars(with = "String", extend("x-in" = ["c"]))]
+    pub(super) id: ResourceId,
+    /// What the provider needs to find it, beside the id.
+    #[serde(default)]
+    #[schemars(with = "Map<String, Value>", extend("x-in" = ["c"]))]
+    pub(super) inputs: PlainMap,
+    /// The provider resource that is asked, or its reference, `<urn>::<id>`. Left out, it is that of the parent, or else the
+    /// default provider of the package.
+    #[serde(default)]
+    pub(super) provider: ProviderName,
+    #[serde(default)]
+    pub(super) version: PackageVersion,
+    #[serde(default, rename = "pluginDownloadURL")]
+    pub(super) plugin_download_url: DownloadUrl,
+    #[serde(default)]
+    pub(super) package: ServedBy,
+    /// The resource, or its URN, whose provider is asked when no other is named.
+    #[serde(default)]
+    pub(super) parent: Parent,
+    /// Resources that must exist before the query: one or several, each itself or its URN; an output stands for the resources that
+    /// it comes from. While one of them is only planned, the result is unknown.
+    #[serde(default)]
+    pub(super) depends_on: Sources,
+}
+
 /// The options of a method's call.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -5,8 +5,8 @@ use std::{future::Future, sync::Arc};
 use crate::{
     executor::AbandonedCall,
     monitor::{
-        Monitor, PackageChoice, WireStatus, failed_call::unless_panicked, providers::ProviderUse,
-        request_error::RequestError, shared::Shared,
+        Monitor, PackageChoice, WireStatus, failed_call::unless_panicked, invoke::depends_on_missing,
+        providers::ProviderUse, request_error::RequestError, shared::Shared,
     },
     property::PropertyMap,
     provider::{ProviderStatus, ReadRequest, ReadResponse, Views},
@@ -28,6 +28,8 @@ pub struct Exists {
     pub inputs: PropertyMap,
     /// Options that choose the provider that reads it.
     pub package: PackageChoice,
+    /// Resources that must exist before: while one of them is only planned, the result is not known.
+    pub depends_on: Vec<Urn>,
 }
 
 /// Returns whether a resource exists; `None` while that cannot be known.
@@ -48,6 +50,7 @@ async fn find(shared: &Shared, exists: Exists) -> Result<Option<bool>, RequestEr
         parent,
         inputs,
         package: mut choice,
+        depends_on,
     } = exists;
     if !resource_type.is_full() {
         let text = format!("Type '{resource_type}' is not a valid type token (must have format '*:*:*')");
@@ -59,8 +62,11 @@ async fn find(shared: &Shared, exists: Exists) -> Result<Option<bool>, RequestEr
     }
     shared.providers.name_package(&mut choice)?;
     shared.values.inspect("properties", &inputs)?;
-    let announced = shared.transforms.announced(parent.iter());
+    let announced = shared.transforms.announced(depends_on.iter().chain(&parent));
     shared.admission.until_all(announced).await?;
+    if depends_on_missing(shared, &depends_on).await? {
+        return Ok(None);
+    }
     let parent = parent.map(|parent| shared.generator.registered_urn(&parent));
     let package = resource_type.package();
     if choice.provider.is_empty() {
@@ -68,7 +74,7 @@ async fn find(shared: &Shared, exists: Exists) -> Result<Option<bool>, RequestEr
     }
     let what = ProviderUse::Token(resource_type.as_str());
     let provider = shared.providers.serving(package, &choice, what).await?;
-    if id.as_str() == UNKNOWN_ID || provider.provider.is_unconfigured() {
+    if id.as_str() == UNKNOWN_ID || inputs.contains_unknowns() || provider.provider.is_unconfigured() {
         return Ok(None);
     }
     // A resource that is not part of the stack has no name: its id takes the place of one.

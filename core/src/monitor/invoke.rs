@@ -138,7 +138,7 @@ fn source_of_fault(choice: &PackageChoice) -> &'static str {
 }
 
 /// Waits for the resources that a call depends on; returns whether one of them does not exist (yet).
-async fn depends_on_missing(shared: &Shared, depends_on: &[Urn]) -> Result<bool, RequestError> {
+pub(super) async fn depends_on_missing(shared: &Shared, depends_on: &[Urn]) -> Result<bool, RequestError> {
     if depends_on.is_empty() {
         return Ok(false);
     }

@@ -6,7 +6,8 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     documents::{
-        AliasDocument, AliasParts, InvokeDocument, MethodDocument, ReadDocument, RegistrationDocument,
+        AliasDocument, AliasParts, ExistsDocument, InvokeDocument, MethodDocument, ReadDocument,
+        RegistrationDocument,
     },
     members::{DownloadUrl, PackageVersion, ProviderName},
     served_by::ServedBy,
@@ -14,7 +15,8 @@ use super::{
 use crate::{
     error::{Error, Result},
     monitor::{
-        Invoke, MethodCall, MethodResult, PackageChoice, Read, Registered, Registration, ResourceTransform,
+        Exists, Invoke, MethodCall, MethodResult, PackageChoice, Read, Registered, Registration,
+        ResourceTransform,
     },
     property::json::{self, PlainMap},
     provider::CheckFailure,
@@ -187,6 +189,29 @@ impl Invoke {
             parent: document.parent.0,
             depends_on: document.depends_on.behind(Vec::new()),
             in_transform: document.in_transform,
+        })
+    }
+}
+
+impl Exists {
+    /// Reads the JSON of a query whether a resource exists: `type`, `id`, `inputs`, and any of the options.
+    ///
+    /// # Errors
+    /// Those of [`Registration::from_json`].
+    pub fn from_json(text: &[u8]) -> Result<Self> {
+        let document: ExistsDocument = read(text, "query for existence")?;
+        Ok(Self {
+            resource_type: document.resource_type,
+            id: document.id,
+            parent: document.parent.0,
+            inputs: document.inputs.0,
+            package: package(
+                document.provider,
+                document.version,
+                document.plugin_download_url,
+                document.package,
+            ),
+            depends_on: document.depends_on.behind(Vec::new()),
         })
     }
 }

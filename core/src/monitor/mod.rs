@@ -65,7 +65,9 @@ use crate::{
 
 pub use crate::run_info::RunInfo;
 pub use component::Component;
-pub(crate) use documents::{InvokeDocument, MethodDocument, ReadDocument, RegistrationDocument};
+pub(crate) use documents::{
+    ExistsDocument, InvokeDocument, MethodDocument, ReadDocument, RegistrationDocument,
+};
 pub use exists::Exists;
 pub use grpc::MonitorServer;
 pub(crate) use grpc::{Listening, MESSAGE_LIMIT, with_package_services};

@@ -11,10 +11,7 @@ use stackwright::{
     Error, ErrorKind,
     callback::HookOptions,
     diagnostic::Severity,
-    monitor::{
-        Component, Exists, Invoke, MethodCall, Monitor, PackageChoice, Read, Registered, Registration,
-        WireStatus,
-    },
+    monitor::{Component, Exists, Invoke, MethodCall, Monitor, Read, Registered, Registration, WireStatus},
     property::{
         PropertyValue,
         json::{PlainMap, PlainValue},
@@ -86,7 +83,20 @@ impl Run {
                 Err(it) => now(Err(error(&it))),
             },
             "registerOutputs" => self.outputs(message),
-            "exists" => self.exists(&message["goal"]),
+            "exists" => match Exists::from_json(goal.as_bytes()) {
+                Ok(exists) => {
+                    let found = match &self.component {
+                        Some(component) => Either::Left(component.exists(exists)),
+                        None => Either::Right(self.monitor.exists(exists)),
+                    };
+                    later(async move {
+                        let exists = found.await.map_err(|status| refused(&status))?;
+                        let exists = exists.map_or_else(PropertyValue::unknown, PropertyValue::from);
+                        Ok(json!({ "result": { "exists": PlainValue(exists) } }))
+                    })
+                }
+                Err(it) => now(Err(error(&it))),
+            },
             "invoke" => match Invoke::from_json(goal.as_bytes()) {
                 Ok(invoke) => {
                     let result = match &self.component {
@@ -169,30 +179,6 @@ impl Run {
             }
             _ => now(Err(broken(format!("these are no outputs: {message}")))),
         }
-    }
-
-    fn exists(&self, goal: &Value) -> Box<dyn Future<Output = Answer> + Send + Unpin> {
-        let text = |name: &str| goal[name].as_str().unwrap_or_default();
-        let inputs = serde_json::from_value::<PlainMap>(goal["inputs"].clone());
-        let parent = goal["parent"].as_str().map(Urn::parse).transpose();
-        let (Ok(inputs), Ok(parent)) = (inputs, parent) else {
-            return now(Err(broken(format!("this asks for nothing: {goal}"))));
-        };
-        let found = self.monitor.exists(Exists {
-            resource_type: text("type").into(),
-            id: text("id").into(),
-            parent,
-            inputs: inputs.0,
-            package: PackageChoice {
-                provider: text("provider").to_owned(),
-                ..PackageChoice::default()
-            },
-        });
-        later(async move {
-            let exists = found.await.map_err(|status| refused(&status))?;
-            let exists = exists.map_or_else(PropertyValue::unknown, PropertyValue::from);
-            Ok(json!({ "result": { "exists": PlainValue(exists) } }))
-        })
     }
 
     fn export(&self, message: &Value) -> Answer {

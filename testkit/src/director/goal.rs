@@ -98,6 +98,10 @@ impl GoalMaker<'_> {
         if let Some(parent) = &statement.parent {
             goal["parent"] = self.resource(parent);
         }
+        if !statement.depends_on.is_empty() {
+            let handles = statement.depends_on.iter();
+            goal["dependsOn"] = handles.map(|handle| self.resource(handle)).collect();
+        }
         goal
     }
 

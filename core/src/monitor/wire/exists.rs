@@ -35,5 +35,6 @@ fn exists_of(request: ExistsResourceRequest) -> Result<Exists, WireStatus> {
             request.plugin_checksums,
             request.package_ref,
         ),
+        depends_on: Vec::new(),
     })
 }
