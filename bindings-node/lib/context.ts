@@ -204,7 +204,8 @@ export class ProgramContext extends CallbackContext {
     /**
      * Queries whether a resource exists, which its provider reads; it does not become a part of the stack. `inputs` are what the
      * provider needs to find it beside the id. The output is unknown while the id, an input or what it depends on is only planned,
-     * and is rejected when the provider cannot read the resource.
+     * and is rejected when the provider cannot read the resource. A resource that a program registers only where it does not exist
+     * yet is deleted by the next operation, which finds it.
      */
     exists(type: string, id: Input, inputs: Inputs = {}, options: ExistsOptions = {}): Output<boolean> {
         options = given(options);

@@ -261,9 +261,10 @@ class Context(CallbackContext):
         ``inputs`` are what the provider needs to find it beside the id; ``options`` are those of :class:`ExistsOptions`. The output is
         unknown while the id, an input or what it depends on is only planned::
 
-            if not await ctx.exists("net:index:Zone", "z-1"):
-                ctx.resource("net:index:Zone", "zone", {"name": "z-1"})
+            if await ctx.exists("net:index:Zone", "z-1") is False:
+                ctx.log("the zone z-1 is missing", severity="error")
 
+        A resource that a program registers only where it does not exist yet is deleted by the next operation, which finds it.
         Awaiting it raises :class:`~stackwright.StackwrightError` when the provider cannot read the resource.
         """
         require_given("type", type_, str, "a type token as a text")
