@@ -1,4 +1,4 @@
-/** Transforms and hooks that a component in TypeScript registers in Construct: the engine calls them also when Construct has ended. */
+/** Transforms and hooks that components of plugins register in Construct: the engine calls them also when Construct has ended. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -6,19 +6,25 @@ import { test } from "node:test";
 
 import { Engine, FailedError } from "stackwright";
 
-import { componentPlugins, failureOf, folder, Memory } from "./support.mjs";
+import { componentHosts, failureOf, folder, Memory, NEWEST_GO, newestGoComponent } from "./support.mjs";
 
 /** A stack with the component `Guarded`, whose inputs can be set. */
 class Guards {
-    memory = new Memory();
     inputs = undefined;
+    /** How many of the next creations of `guard-0` fail. */
+    failures = 0;
+    memory = new Memory({ create: ({ name }) => this.fail(name) });
 
-    constructor(t) {
+    constructor(t, host) {
+        if (host === NEWEST_GO) {
+            newestGoComponent();
+        }
+        const { plugin, commands } = componentHosts[host];
+        this.plugin = plugin;
         // The hooks of the component add lines to this file.
         this.log = join(folder(t), "called");
         process.env.GUARDED_LOG = this.log;
-        const plugins = { commands: { tsbox: componentPlugins.tsbox } };
-        this.engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: this.memory }, plugins });
+        this.engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: this.memory }, plugins: { commands } });
         t.after(() => this.engine.close());
         t.after(() => delete process.env.GUARDED_LOG);
     }
@@ -27,17 +33,29 @@ class Guards {
         const program = (context) => {
             context.resource("things:index:Thing", "other", { size: 101 });
             if (this.inputs !== undefined) {
-                context.export("size", context.remoteComponent("tsbox:index:Guarded", "guard", this.inputs).get("size"));
+                context.export("size", context.remoteComponent(`${this.plugin}:index:Guarded`, "guard", this.inputs).get("size"));
             }
         };
         return this.engine.stack("shop/dev", { program });
     }
 
-    /** Returns the hooks that have run, and forgets them. */
+    fail(name) {
+        if (name === "guard-0" && this.failures > 0) {
+            this.failures -= 1;
+            throw new Error(`throttled, ${this.failures} to go`);
+        }
+    }
+
+    /** Returns the name that the component has for a moment. */
+    moment(name) {
+        return this.plugin === "tsbox" ? name : name.replace(/[A-Z]/, (letter) => `_${letter.toLowerCase()}`);
+    }
+
+    /** Returns the hooks that have run, with the names of moments in TypeScript, and forgets them. */
     called() {
         const lines = existsSync(this.log) ? readFileSync(this.log, "utf8").trim().split("\n") : [];
         rmSync(this.log, { force: true });
-        return lines.sort();
+        return lines.map((line) => line.replace(/_[a-z]/, (part) => part[1].toUpperCase())).sort();
     }
 
     names() {
@@ -50,41 +68,73 @@ const resourceOf = async (stack, name) => {
     return deployment.resources.find(({ urn }) => urn.endsWith(`::${name}`));
 };
 
-test("hooks of a component in TypeScript run after its Construct", async (t) => {
-    const guards = new Guards(t);
-    const stack = await guards.stack();
-    guards.inputs = { size: 1, count: 2 };
-    await stack.up();
-    assert.deepEqual(guards.called(), ["afterCreate guard-0", "afterCreate guard-1", "beforeCreate guard-0", "beforeCreate guard-1"]);
-    assert.equal((await resourceOf(stack, "guard-0")).inputs.size, 101, "the transform of the component applies");
-    // A thing that the component no longer has is deleted when its Construct has ended.
-    guards.inputs = { size: 2, count: 1, refused: "beforeDelete" };
-    const error = await failureOf(stack.up());
-    assert.ok(error instanceof FailedError, String(error));
-    assert.match(error.message, /before hook "guard beforeDelete" failed: .*no beforeDelete of guard-1 today/);
-    assert.deepEqual(guards.called(), ["afterUpdate guard-0", "beforeDelete guard-1", "beforeUpdate guard-0"]);
-    assert.deepEqual(guards.names(), ["guard-0", "guard-1", "other"]);
-    // Only Construct registers the hooks.
-    guards.inputs = undefined;
-    assert.match((await failureOf(stack.up())).message, /hook "guard beforeDelete" was not registered/);
-    assert.match((await failureOf(stack.destroy())).message, /delete hooks/);
-    assert.deepEqual(guards.names(), ["guard-0", "guard-1", "other"]);
-    guards.inputs = { size: 2, count: 2 };
-    await stack.destroy({ destroyProgram: true });
-    assert.deepEqual(guards.called(), ["afterDelete guard-0", "afterDelete guard-1", "beforeDelete guard-0", "beforeDelete guard-1"]);
-    assert.equal(guards.memory.things.size, 0);
-});
+for (const host of ["tsbox", NEWEST_GO]) {
+    test(`hooks of a component of ${host} run after its Construct`, async (t) => {
+        const guards = new Guards(t, host);
+        const [stack, moment] = [await guards.stack(), guards.moment("beforeDelete")];
+        guards.inputs = { size: 1, count: 2 };
+        await stack.up();
+        assert.deepEqual(guards.called(), ["afterCreate guard-0", "afterCreate guard-1", "beforeCreate guard-0", "beforeCreate guard-1"]);
+        assert.equal((await resourceOf(stack, "guard-0")).inputs.size, 101, "the transform of the component applies");
+        // A thing that the component no longer has is deleted when its Construct has ended.
+        guards.inputs = { size: 2, count: 1, refused: moment };
+        const error = await failureOf(stack.up());
+        assert.ok(error instanceof FailedError, String(error));
+        assert.match(error.message, new RegExp(`before hook "guard ${moment}" failed: .*no ${moment} of guard-1 today`));
+        assert.deepEqual(guards.called(), ["afterUpdate guard-0", "beforeDelete guard-1", "beforeUpdate guard-0"]);
+        assert.deepEqual(guards.names(), ["guard-0", "guard-1", "other"]);
+        // Only Construct registers the hooks.
+        guards.inputs = undefined;
+        assert.match((await failureOf(stack.up())).message, new RegExp(`hook "guard ${moment}" was not registered`));
+        assert.match((await failureOf(stack.destroy())).message, /delete hooks/);
+        assert.deepEqual(guards.names(), ["guard-0", "guard-1", "other"]);
+        guards.inputs = { size: 2, count: 2 };
+        await stack.destroy({ destroyProgram: true });
+        assert.deepEqual(guards.called(), ["afterDelete guard-0", "afterDelete guard-1", "beforeDelete guard-0", "beforeDelete guard-1"]);
+        assert.equal(guards.memory.things.size, 0);
+    });
 
-test("a component host in TypeScript that dies in a hook fails the resource", async (t) => {
-    const guards = new Guards(t);
-    const stack = await guards.stack();
-    guards.inputs = { size: 1, count: 1 };
-    await stack.up();
-    // Construct has ended when its hook runs.
-    guards.inputs = { size: 1, count: 0, dies: "beforeDelete" };
-    const error = await failureOf(stack.up());
-    const text = /resource `guard-0` .*before hook "guard beforeDelete" failed: the program's functions at 127\.0\.0\.1:\d+ did not answer/;
-    assert.match(error.message, text);
-    assert.ok(await resourceOf(stack, "guard-0"), "what is not deleted is recorded");
-    assert.deepEqual(guards.names(), ["guard-0", "other"]);
-});
+    test(`a component host of ${host} that dies in a hook fails the resource`, async (t) => {
+        const guards = new Guards(t, host);
+        const [stack, moment] = [await guards.stack(), guards.moment("beforeDelete")];
+        guards.inputs = { size: 1, count: 1 };
+        await stack.up();
+        // Construct has ended when its hook runs.
+        guards.inputs = { size: 1, count: 0, dies: moment };
+        const error = await failureOf(stack.up());
+        const failure = String.raw`failed: the program's functions at 127\.0\.0\.1:\d+ did not answer`;
+        assert.match(error.message, new RegExp(`resource \`guard-0\` .*before hook "guard ${moment}" ${failure}`));
+        assert.ok(await resourceOf(stack, "guard-0"), "what is not deleted is recorded");
+        assert.deepEqual(guards.names(), ["guard-0", "other"]);
+    });
+}
+
+for (const host of ["pybox", "tsbox", NEWEST_GO]) {
+    const { skip } = componentHosts[host];
+    test(`an error hook of a component of ${host} decides whether a failed operation is repeated`, { skip }, async (t) => {
+        const guards = new Guards(t, host);
+        const [stack, moment] = [await guards.stack(), guards.moment("onError")];
+
+        /** Returns the failure of an update, how often the hook has run, and how often `guard-0` was to be created. */
+        const up = async (failures, inputs) => {
+            guards.failures = failures;
+            guards.inputs = { size: 1, count: 2, ...inputs };
+            guards.memory.calls = [];
+            const error = await stack.up().then(() => undefined, (reason) => reason);
+            assert.equal(error !== undefined, (await resourceOf(stack, "guard-0")) === undefined, "what is not created is not recorded");
+            const [ran, tried] = [guards.called(), guards.memory.calls].map((calls) => calls.filter((call) => /^(onError|create) guard-0$/.test(call)));
+            return [error?.message ?? "", ran.length, tried.length];
+        };
+
+        const [refused, ...once] = await up(1, { refused: moment, retries: 2 });
+        assert.match(refused, new RegExp(`resource \`guard-0\`[^]*no ${moment} of guard-0 today`));
+        assert.deepEqual(once, [1, 1]);
+        const [stands, ...twice] = await up(3, { retries: 1 });
+        assert.match(stands, /resource `guard-0`[^]*throttled, 1 to go/);
+        assert.deepEqual(twice, [2, 2]);
+        assert.deepEqual(await up(2, { retries: 2 }), ["", 2, 3]);
+        assert.deepEqual(guards.names(), ["guard-0", "guard-1", "other"]);
+        await stack.destroy({ destroyProgram: true });
+        assert.equal(guards.memory.things.size, 0);
+    });
+}

@@ -5,7 +5,15 @@ import { test } from "node:test";
 import * as pulumi from "@pulumi/pulumi";
 import { Engine, Hook, sdkProgram, secret } from "stackwright";
 
-import { componentPlugins as commands, goComponent, Memory, noPythonPlugin as skip } from "./support.mjs";
+import {
+    componentHosts,
+    componentPlugins as commands,
+    goComponent,
+    Memory,
+    NEWEST_GO,
+    newestGoComponent,
+    noPythonPlugin as skip,
+} from "./support.mjs";
 
 // Each language is outside, in the middle and inside, next to each of the others.
 const nests = [
@@ -104,9 +112,10 @@ async function records(stack) {
     return Object.fromEntries((deployment.resources ?? []).map((record) => [record.urn.split("::").at(-1), record]));
 }
 
-for (const outer of Object.keys(commands)) {
-    test(`transforms, hooks, targets and the program reach a component in ${outer}, through all operations`, { skip }, async (t) => {
+for (const [host, { plugin: outer, commands, skip }] of Object.entries(componentHosts)) {
+    test(`transforms, hooks, targets and the program reach a component in ${host}, through all operations`, { skip }, async (t) => {
         goComponent();
+        newestGoComponent();
         const memory = new Memory();
         const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, plugins: { commands } });
         t.after(() => engine.close());
@@ -118,8 +127,8 @@ for (const outer of Object.keys(commands)) {
             assert.deepEqual([memory.things.size, ran], [0, []]);
             const { outputs } = await stack.up();
             assert.deepEqual([outputs.doubled.value, outputs.other.value], [22, 2]);
-            // The library of providers for Go leaves out hooks.
-            const created = outer === "gobox" ? [] : ["box"];
+            // The library of providers 1.1 for Go leaves out hooks.
+            const created = host === "gobox" ? [] : ["box"];
             assert.deepEqual(ran, created);
             assert.deepEqual(Object.keys((await stack.up()).changes), ["same"]);
             const before = await records(stack);
@@ -136,7 +145,9 @@ for (const outer of Object.keys(commands)) {
             assert.deepEqual([memory.things.size, ran], [0, created]);
         }
     });
+}
 
+for (const outer of Object.keys(commands)) {
     test(`a component in ${outer} with an unknown provider configuration is previewed alone`, { skip }, async (t) => {
         goComponent();
         const memory = new Memory();
@@ -154,6 +165,28 @@ for (const outer of Object.keys(commands)) {
         assert.deepEqual((await stack.preview()).changes, { create: 4 });
         const { changes, outputs } = await stack.up();
         assert.deepEqual([changes, outputs.doubled.value], [{ create: 5 }, 2]);
+    });
+}
+
+for (const host of ["gobox", NEWEST_GO]) {
+    test(`a renamed component of ${host} goes on with what is below it`, async (t) => {
+        goComponent();
+        newestGoComponent();
+        const { plugin: outer, commands } = componentHosts[host];
+        const memory = new Memory();
+        const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, plugins: { commands } });
+        t.after(() => engine.close());
+        let name = "box";
+        const program = (context) => void context.remoteComponent(`${outer}:index:Box`, name, { size: 1 }, { aliases: [{ name: "box" }] });
+        const stack = await engine.stack("shop/dev", { program });
+        await stack.up();
+        const made = (await records(stack))["box-lid"].id;
+        name = "case";
+        await stack.up();
+        const known = await records(stack);
+        assert.deepEqual([known["case-lid"].id, known["case-lid"].parent], [made, known.case.urn]);
+        assert.deepEqual([known.box, known["box-lid"], [...memory.things.keys()]], [undefined, undefined, [made]]);
+        assert.deepEqual(memory.calls.filter((call) => /^(create|delete) /.test(call)), ["create box-lid"]);
     });
 }
 

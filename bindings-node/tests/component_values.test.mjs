@@ -8,7 +8,15 @@ import { test } from "node:test";
 import * as pulumi from "@pulumi/pulumi";
 import { Archive, Asset, Engine, ResourceReference, sdkProgram } from "stackwright";
 
-import { componentPlugins as commands, folder, goComponent, Memory, noPythonPlugin as skip } from "./support.mjs";
+import {
+    componentHosts,
+    componentPlugins as commands,
+    folder,
+    goComponent,
+    Memory,
+    newestGoComponent,
+    noPythonPlugin as skip,
+} from "./support.mjs";
 
 const NAMES = ["file", "files", "owner", "later"];
 const sha = (text) => createHash("sha256").update(text).digest("hex");
@@ -122,6 +130,50 @@ for (const plugin of Object.keys(commands)) {
             assert.equal(inputs.files.assets["a.txt"].hash, sha("changed on disk"));
             await stack.destroy();
             assert.equal(memory.things.size, 0);
+        });
+    }
+}
+
+class User extends pulumi.CustomResource {
+    constructor(inputs) {
+        super("things:index:Thing", "user", inputs);
+    }
+}
+
+/** Programs of both APIs, in which a thing uses outputs of a crate. */
+const users = {
+    own: (plugin) => (context) => {
+        const source = context.resource("things:index:Thing", "source", { file: new Asset({ text: "of the source" }) });
+        const inputs = { file: new Asset({ text: "a" }), files: new Archive({ assets: {} }), owner: source, later: source.get("file") };
+        const crate = context.remoteComponent(`${plugin}:index:Crate`, "crate", inputs);
+        context.resource("things:index:Thing", "user", { content: crate.get("content"), later: crate.get("later") });
+    },
+    sdk: (plugin) =>
+        sdkProgram(() => {
+            const source = new Source();
+            const files = new pulumi.asset.AssetArchive({});
+            const inputs = { file: new pulumi.asset.StringAsset("a"), files, owner: source, later: source.file, content: undefined };
+            const { content, later } = new Crate(plugin, inputs);
+            new User({ content, later });
+        }),
+};
+
+for (const [host, { plugin, commands, skip }] of Object.entries(componentHosts)) {
+    for (const [written, programOf] of Object.entries(users)) {
+        test(`what uses an output of a component of ${host} depends on the child that it comes from (${written})`, { skip }, async (t) => {
+            goComponent();
+            newestGoComponent();
+            const memory = new Memory();
+            const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, plugins: { commands } });
+            t.after(() => engine.close());
+            const stack = await engine.stack("shop/dev", { program: programOf(plugin) });
+            await stack.up();
+            const { user, crate, source, "crate-content": content } = await records(stack);
+            assert.equal(user.inputs.content, content.id);
+            // The library of providers for Go leaves out where outputs come from.
+            const sent = ({ urn }) => (plugin === "gobox" ? [crate.urn] : [crate.urn, urn].sort());
+            assert.deepEqual(user.propertyDependencies.content.sort(), sent(content));
+            assert.deepEqual(user.propertyDependencies.later.sort(), sent(source));
         });
     }
 }

@@ -111,10 +111,12 @@ export const componentPlugins = {
 /** The name of the component plugin in Go with the newest library of providers, among `componentHosts`. */
 export const NEWEST_GO = "gobox of the newest library";
 
-/** The packages and commands of component plugins: those of `componentPlugins`, and the one in Go with the newest library of providers. */
+/** The packages and commands of component plugins: those of `componentPlugins`, and the one in Go with the newest library; `skip` is that of their tests. */
 export const componentHosts = {
-    ...Object.fromEntries(Object.entries(componentPlugins).map(([name, command]) => [name, { plugin: name, commands: { [name]: command } }])),
-    [NEWEST_GO]: { plugin: "gobox", commands: { gobox: [goboxNewest] } },
+    pybox: { plugin: "pybox", commands: { pybox: componentPlugins.pybox }, skip: noPythonPlugin },
+    tsbox: { plugin: "tsbox", commands: { tsbox: componentPlugins.tsbox }, skip: false },
+    gobox: { plugin: "gobox", commands: { gobox: componentPlugins.gobox }, skip: false },
+    [NEWEST_GO]: { plugin: "gobox", commands: { gobox: [goboxNewest] }, skip: false },
 };
 
 /** Runs `go build` in a folder of the test kit; does nothing when the executable is up to date. `make go-plugins` has the same flags. */
