@@ -146,10 +146,9 @@ PYTHON_SDKS := $(shell sed -n 's/^automation = \["\(.*\)"\]/\1/p' pyproject.toml
 # With components that Python and Go host.
 PYTHON_SDK_TESTS := $(addprefix bindings-python/tests/,test_sdk.py test_sdk_callbacks.py test_sdk_callback_failures.py test_sdk_components.py \
 	test_sdk_differences.py test_component_sdk_options.py test_component_callbacks.py)
-SDK_TESTS := bindings-node/tests/sdk.test.mjs bindings-node/tests/sdk_callbacks.test.mjs bindings-node/tests/sdk_components.test.mjs \
-	bindings-node/tests/sdk_differences.test.mjs bindings-node/tests/sdk_callback_failures.test.mjs
-COMPONENT_TESTS := bindings-node/tests/component_values.test.mjs bindings-node/tests/component_guards.test.mjs bindings-node/tests/component_uses.test.mjs \
-	bindings-node/tests/component_sdk_options.test.mjs
+SDK_TESTS := $(patsubst %,bindings-node/tests/%.test.mjs,installed sdk sdk_callbacks sdk_components sdk_differences sdk_callback_failures project_callbacks policies)
+COMPONENT_TESTS := $(patsubst %,bindings-node/tests/%.test.mjs,component_values component_guards component_uses component_sdk_options component_methods \
+	component_plugins module_plugins)
 
 # node-matrix EXECUTABLE NAME MAJOR SDK: prints the versions of Node and the SDK. Where tests run in CI, that of Node has to be MAJOR; that of the SDK
 # has to be SDK, if that is given.
@@ -175,7 +174,8 @@ test-newest-node-sdk: npm-package $(VENV)/.complete go-plugins
 	echo '{"private": true}' > $(NEWEST_NODE_SDK)/package.json
 	cd $(NEWEST_NODE_SDK) && $(INSTALL_NPM_PACKAGES) @pulumi/pulumi@latest @pulumi/policy@latest node@22
 	cd $(NEWEST_NODE_SDK) && $(call node-matrix,node_modules/.bin/node,newest,22)
-	cd $(NEWEST_NODE_SDK) && $(NODE_TEST_VARIABLES) node_modules/.bin/node --test --test-timeout=300000 $(SDK_TESTS) $(COMPONENT_TESTS)
+	cd $(NEWEST_NODE_SDK) && $(NODE_TEST_VARIABLES) \
+	    node_modules/.bin/node --test --test-concurrency=2 --test-timeout=300000 $(SDK_TESTS) $(COMPONENT_TESTS)
 
 # ---- packages ----
 
