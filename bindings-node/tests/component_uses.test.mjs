@@ -8,9 +8,12 @@ import { test } from "node:test";
 import * as pulumi from "@pulumi/pulumi";
 import { Engine, sdkProgram } from "stackwright";
 
-import { componentPlugins as commands, failureOf, goComponent, Memory, noPythonPlugin as skip } from "./support.mjs";
+import { checkedTsbox, componentPlugins, failureOf, goComponent, Memory, noPythonPlugin as skip } from "./support.mjs";
 
 const file = fileURLToPath(import.meta.url);
+
+/** As users start them: the host in TypeScript checks the types of its plugin. */
+const commands = { ...componentPlugins, tsbox: checkedTsbox };
 
 class Guarded extends pulumi.ComponentResource {
     constructor(outer) {

@@ -145,8 +145,14 @@ def gobox_newest() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def tsbox() -> list[str]:
-    """Returns the command of the component plugin in TypeScript."""
+def tsbox(tsbox_checked: list[str]) -> list[str]:
+    """Returns the command of the component plugin in TypeScript, whose host does not check its types."""
+    return ["env", "TS_NODE_TRANSPILE_ONLY=true", *tsbox_checked]
+
+
+@pytest.fixture(scope="session")
+def tsbox_checked() -> list[str]:
+    """Returns the command of the component plugin in TypeScript, whose host checks its types: two seconds of the processor at each start."""
     host = ROOT / "node_modules" / "@pulumi" / "pulumi" / "cmd" / "run-plugin"
     if not host.exists() or shutil.which("node") is None:
         missing("the Pulumi SDK for Node")
@@ -161,7 +167,7 @@ def pybox() -> list[str]:
 
 def package_of(host: str, request: pytest.FixtureRequest) -> tuple[str, list[str]]:
     """Returns the package of a component plugin, the fixture `host`, and the command of the plugin."""
-    return host.removesuffix("_newest"), request.getfixturevalue(host)
+    return host.removesuffix("_newest").removesuffix("_checked"), request.getfixturevalue(host)
 
 
 def states(deployment: dict[str, Any]) -> dict[str, dict[str, Any]]:

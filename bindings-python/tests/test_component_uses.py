@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import stackwright as sw
 
-from conftest import ROOT, Memory, Vault, on_loop
+from conftest import ROOT, Memory, Vault, on_loop, package_of
 
 pulumi = pytest.importorskip("pulumi")
 from pulumi.runtime.proto import resource_pb2, source_pb2  # noqa: E402
@@ -43,15 +43,17 @@ async def failure(
         return str(caught.value)
 
 
-@pytest.mark.parametrize("package", ["pybox", "tsbox", "gobox"])
+@pytest.mark.parametrize("host", ["pybox", "tsbox_checked", "gobox"])
 @on_loop
 async def test_a_failed_component_states_the_line_of_the_sdk_program(
-    tmp_path: Path, memory: Memory, request: pytest.FixtureRequest, package: str
+    tmp_path: Path, memory: Memory, request: pytest.FixtureRequest, host: str
 ) -> None:
+    package, command = package_of(host, request)
+
     def program() -> None:
         Remote(f"{package}:index:Guarded", {"size": 1, "count": 1, "refused": "construct"})
 
-    text = await failure(tmp_path, memory, {package: request.getfixturevalue(package)}, program)
+    text = await failure(tmp_path, memory, {package: command}, program)
     assert f"{package}:index:Guarded resource 'box' has a problem: " in text and "no construct of box today" in text
     place = f"{Path(__file__).name}:{line(program, 'Remote(')}"
     assert f"hint: the component is used at {place}" in text
