@@ -9,11 +9,13 @@ import { failureOf, folder, Memory, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";
 
+/** A program with these things, each after the one before it: where one is refused, those before it are made. */
 const making =
     (...names) =>
     (context) => {
+        let before = [];
         for (const name of names) {
-            context.resource(THING, name, { key: secret("opensesame") });
+            before = [context.resource(THING, name, { key: secret("opensesame") }, { dependsOn: before })];
         }
     };
 
