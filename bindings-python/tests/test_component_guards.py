@@ -43,12 +43,12 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def engine(tmp_path: Path, memory: Memory, package: str, command: list[str], **pool: Any) -> sw.Engine:
+def engine(tmp_path: Path, memory: Memory, package: str, command: list[str]) -> sw.Engine:
     return sw.Engine(
         store=f"file://{tmp_path / 'state'}",
         secrets=Vault(),
         providers={"things": memory},
-        plugins=sw.Plugins(commands={package: command}, **pool),
+        plugins=sw.Plugins(commands={package: command}),
     )
 
 
@@ -130,8 +130,7 @@ async def test_a_component_host_that_dies_in_a_hook_after_construct_fails_the_re
     tmp_path: Path, memory: Memory, log: Path, package: tuple[str, list[str]]
 ) -> None:
     guards = Guards(package[0], log)
-    # Without the pool: until its end is noticed, a process that has died in a hook waits there for the next update.
-    async with engine(tmp_path, memory, *package, pool_capacity=0) as running:
+    async with engine(tmp_path, memory, *package) as running:
         stack = await running.stack("shop/dev", guards.program)
         guards.inputs = {"size": 1, "count": 1}
         await stack.up()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -59,6 +60,15 @@ def test_a_process_is_reused_while_nothing_has_changed(gofiles: Path) -> None:
         assert [ask()[0] for _ in range(3)] == [first] * 3
         assert asking(engine, "shop/other")()[0] != first, "it was configured as the provider of another stack"
 
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_process_that_does_not_answer_is_replaced(gofiles: Path, end: signal.Signals) -> None:
+    with engine_with(gofiles) as engine:
+        ask = asking(engine)
+        for _ in range(5 if end == signal.SIGKILL else 1):
+            first, _ = ask()
+            os.kill(int(first), end)
+            assert ask()[0] != first
 
 
 def test_the_environment_of_a_plugin_contains_the_runtime_options(gofiles: Path) -> None:

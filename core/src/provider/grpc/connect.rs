@@ -1,6 +1,9 @@
 //! Connecting to a provider, and its handshake.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::{
+    sync::{Arc, Mutex, OnceLock},
+    time::Duration,
+};
 
 use stackwright_proto::{
     MESSAGE_LIMIT,
@@ -8,7 +11,7 @@ use stackwright_proto::{
 };
 use tonic::{Code, transport::Channel};
 
-use super::{ConfigurationCell, GrpcProvider, Peer};
+use super::{ConfigurationCell, GrpcProvider, Peer, transport_failure};
 use crate::{
     error::{Error, ErrorKind, Result},
     plugin::{PluginProcess, PluginTimeouts},
@@ -20,6 +23,9 @@ use crate::{
 /// HTTP/2 flow control windows in bytes, large enough for concurrent responses.
 const STREAM_WINDOW: u32 = 4 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 32 * 1024 * 1024;
+
+/// The time in which a process that is used again has to answer a first call; a process that takes longer is replaced.
+const REUSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl GrpcProvider {
     /// Connects to the plugin of a process that has written its port.
@@ -184,6 +190,17 @@ impl GrpcProvider {
                 .peer
                 .call_error("GetPluginInfo", failure, &self.runtime)
                 .await),
+        }
+    }
+
+    /// Returns whether its server answers a call within [`REUSE_TIMEOUT`]: the end of a process is noticed only after its connections
+    /// are closed, and one that has been stopped does not end.
+    pub(crate) async fn answers(&self) -> bool {
+        let mut client = self.client();
+        tokio::select! {
+            biased;
+            answer = client.get_plugin_info(()) => answer.as_ref().err().and_then(transport_failure).is_none(),
+            () = self.runtime.clock.wait(REUSE_TIMEOUT) => false,
         }
     }
 

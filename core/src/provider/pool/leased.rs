@@ -58,12 +58,11 @@ impl LeasedProvider {
         if fits(&current) {
             return Ok(current);
         }
-        let waiting = self
-            .pool
-            .take(self.launcher.as_ref(), |instance| {
-                instance.configuration().as_ref() == Some(request)
-            })
-            .or_else(|| self.pool.take(self.launcher.as_ref(), fits));
+        let configured = |instance: &Instance| instance.configuration().as_ref() == Some(request);
+        let mut waiting = self.pool.take(self.launcher.as_ref(), configured).await;
+        if waiting.is_none() {
+            waiting = self.pool.take(self.launcher.as_ref(), fits).await;
+        }
         let instance = match waiting {
             Some(instance) => instance,
             None => {

@@ -180,7 +180,7 @@ impl ProviderPool {
         &self,
         launcher: Arc<dyn Launcher>,
     ) -> Result<(Arc<LeasedProvider>, Capabilities)> {
-        let instance = match self.take(launcher.as_ref(), |_| true) {
+        let instance = match self.take(launcher.as_ref(), |_| true).await {
             Some(instance) => instance,
             None => Arc::new(launcher.launch().await?),
         };
@@ -189,8 +189,20 @@ impl ProviderPool {
         Ok((Arc::new(leased), capabilities))
     }
 
-    /// Takes the most recently used process that fits.
-    fn take(&self, launcher: &dyn Launcher, fits: impl Fn(&Instance) -> bool) -> Option<Arc<Instance>> {
+    /// Takes the most recently used process that fits and answers.
+    async fn take(&self, launcher: &dyn Launcher, fits: impl Fn(&Instance) -> bool) -> Option<Arc<Instance>> {
+        loop {
+            let instance = self.pick(launcher, &fits)?;
+            if instance.provider.answers().await {
+                return Some(instance);
+            }
+            instance.lease_to(None);
+            self.close_in_background(instance);
+        }
+    }
+
+    /// Takes the most recently used process that fits, as far as known.
+    fn pick(&self, launcher: &dyn Launcher, fits: impl Fn(&Instance) -> bool) -> Option<Arc<Instance>> {
         let mut state = self.0.state();
         loop {
             let position = state
