@@ -118,20 +118,27 @@ mod tests {
     }
 
     impl AsyncWrite for Sink {
-        fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<IoResult<usize>> {
-            let count = bytes.len().min(self.limit);
-            self.writes.push(count);
-            self.bytes.extend_from_slice(&bytes[..count]);
-            Poll::Ready(Ok(count))
+        fn poll_write(
+            self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<IoResult<usize>> {
+            self.poll_write_vectored(context, &[IoSlice::new(bytes)])
         }
 
         fn poll_write_vectored(
-            self: Pin<&mut Self>,
-            context: &mut Context<'_>,
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
             slices: &[IoSlice<'_>],
         ) -> Poll<IoResult<usize>> {
-            let all: Vec<u8> = slices.iter().flat_map(|slice| slice.to_vec()).collect();
-            self.poll_write(context, &all)
+            let mut count = 0;
+            for slice in slices {
+                let taken = slice.len().min(self.limit - count);
+                self.bytes.extend_from_slice(&slice[..taken]);
+                count += taken;
+            }
+            self.writes.push(count);
+            Poll::Ready(Ok(count))
         }
 
         fn is_write_vectored(&self) -> bool {
