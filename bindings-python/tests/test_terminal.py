@@ -310,11 +310,11 @@ def test_zsh_completes_subcommands_and_flags_with_the_script_of_the_command(shop
     script.write_text(shop.run("completion", "zsh").stdout)
     with Terminal(["zsh", "-f", "-i"], shop.folder, {**shop.environment, "PS1": "ready> "}) as terminal:
         terminal.wait_for("ready>")
-        terminal.type(f"autoload -Uz compinit; compinit -u -D; source {script}; echo loaded $?\n")
+        terminal.type(f"bindkey -e; autoload -Uz compinit; compinit -u -D; source {script}; echo loaded $?\n")
         terminal.wait_for("the prompt", lambda lines: lines[-2:] == ["loaded 0", "ready>"])
         for words, completed in [("prev", "preview"), ("stack ren", "stack rename"), ("up --expect", "up --expect-no-changes")]:
             terminal.type(f"stackwright {words}\t")
             terminal.wait_for(f"stackwright {completed}")
-            # Ends the line without running it. What is typed before the next prompt may get lost.
-            terminal.type("\x03")
+            # Removes the line without running it. An interrupt gets lost while the shell still completes.
+            terminal.type("\x15")
             terminal.wait_for("the prompt", lambda lines: lines[-1] == "ready>")
