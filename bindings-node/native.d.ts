@@ -51,6 +51,11 @@ export declare class Bridge {
   configKey(project: string, name: string): string
   /** Reports a declaration that could not be read: the run fails with it, also where the program catches the error. */
   declarationUnreadable(run: number, message: string, hints: Array<string>): void
+  /**
+   * Reports a resource that the program does not register or read, because something that it needs has failed: where it is recorded,
+   * the run fails with the error, also where the program catches it. The document has its parent and its aliases.
+   */
+  giveUp(run: number, resourceType: string, name: string, custom: boolean, document: string, message: string, hints: Array<string>): void
   /** Registers secret texts, and texts of secret numbers and booleans, with the redactor. */
   learn(run: number, texts: Array<string>, scalars: Array<string>): void
   /** Fails the operation of a run whose program does something after its end; false when that is over as well. */

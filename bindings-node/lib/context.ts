@@ -15,7 +15,7 @@ import {
 } from "./documents";
 import { CallbackContext } from "./callbacks";
 import { Config } from "./config";
-import { guarded, InvalidInputError, StackwrightError } from "./errors";
+import { CancelledError, guarded, InvalidInputError, StackwrightError } from "./errors";
 import { bindHooks } from "./hooks";
 import { inspectAs } from "./inspection";
 import { checkOptions, inputsOf, requireNamed, requireValues, requireWellFormed } from "./option_checks";
@@ -172,8 +172,9 @@ export class ProgramContext extends CallbackContext {
         learnIn(this.#run, inputs);
         const answer = untraced(async () => {
             this.#refuseLate(`the resource "${name}" was read`);
-            const [settledId, sent] = [await resolve(id), await resolve(inputs, inputsOf(name))];
-            const settings = await settingsOf(this.#below(options));
+            const needs = async () =>
+                [await resolve(id), await resolve(inputs, inputsOf(name)), await settingsOf(this.#below(options))] as const;
+            const [settledId, sent, settings] = await this.#needing(type, name, true, options, needs);
             const dependencies = await urnsOf([...settledId.sources, ...sent.sources, ...this.#origins]);
             addTo(settings, "dependencies", dependencies);
             const document = JSON.stringify({ ...settings, type, name, id: plainId(settledId.value, `the resource "${name}"`) });
@@ -261,7 +262,8 @@ export class ProgramContext extends CallbackContext {
      *     context.runSdk(({ index }) => ({ url: new StaticPage(request.name, { index }).url }), request.inputs)
      * ```
      *
-     * `options.sdk` selects the copy of the SDK, as in `sdkProgram`. The promise is rejected with what the code throws.
+     * `options.sdk` selects the copy of the SDK, as in `sdkProgram`. The promise is rejected with what the code throws. The operation
+     * fails then, also where the program catches that: the engine does not know what the code would have registered, and would delete it.
      */
     async runSdk(code: SdkCode, inputs: Inputs = {}, options: { sdk?: string | URL } = {}): Promise<{ [name: string]: Output }> {
         if (typeof code !== "function") {
@@ -276,6 +278,12 @@ export class ProgramContext extends CallbackContext {
                 Object.entries(sent.dependencies).map(([name, urns]) => [name, [...urns, ...(this.#place?.origins ?? [])]] as [string, string[]]),
             );
             return runSdkCode(this.#run, this.#place?.component, code, { values: sent.values, dependencies }, options.sdk);
+        });
+        // The engine does not know what the code would have registered.
+        running.catch((error: unknown) => {
+            if (!isA(error, CancelledError)) {
+                this.#native.declarationUnreadable(this.#run.number, ...textsOf(error));
+            }
         });
         this.#await(running, () => true);
         const { values, dependencies } = await running;
@@ -420,6 +428,32 @@ export class ProgramContext extends CallbackContext {
         return declared;
     }
 
+    /**
+     * Awaits what a resource needs. Where that fails, the resource is not registered or read: where it is recorded, the run fails, also
+     * when the program catches the failure.
+     */
+    async #needing<T>(type: string, name: string, custom: boolean, options: ResourceOptions, needs: () => Promise<T>): Promise<T> {
+        try {
+            return await needs();
+        } catch (error) {
+            if (!isA(error, CancelledError)) {
+                await this.#giveUp(type, name, custom, options, error);
+            }
+            throw error;
+        }
+    }
+
+    async #giveUp(type: string, name: string, custom: boolean, options: ResourceOptions, error: unknown): Promise<void> {
+        const { parent, aliases } = this.#below(options);
+        try {
+            const settings = await settingsOf({ ...(parent !== undefined && { parent }), ...(aliases !== undefined && { aliases }) });
+            const document = JSON.stringify({ ...settings, type, name, custom });
+            this.#native.giveUp(this.#run.number, type, name, custom, document, ...textsOf(error));
+        } catch {
+            // What is below a parent that has failed is kept with the parent.
+        }
+    }
+
     #reportUnreadable(error: unknown): void {
         if (error instanceof InvalidInputError && !this.#run.isAnswer(error)) {
             this.#native.declarationUnreadable(this.#run.number, error.referenceMessage, [...error.hints]);
@@ -449,9 +483,10 @@ export class ProgramContext extends CallbackContext {
         learnIn(this.#run, inputs);
         // At once: a later part of the program can name them.
         const resourceHooks = hooks && bindHooks(this.#run, hooks, `${type}_${name}`);
+        const inputOf = (property: string) => `the values of the input ${property} of the resource "${name}"`;
         const declared = untraced(async () => {
-            const settings = await settingsOf(this.#below(own));
-            const sent = await named(inputs, (property) => `the values of the input ${property} of the resource "${name}"`);
+            const needs = async () => [await settingsOf(this.#below(own)), await named(inputs, inputOf)] as const;
+            const [settings, sent] = await this.#needing(type, name, custom, own, needs);
             const all = Object.values(sent.dependencies).flat();
             addTo(settings, "dependencies", [...all, ...(await urnsOf(this.#origins))]);
             if (all.length !== 0) {
@@ -490,6 +525,11 @@ export class ProgramContext extends CallbackContext {
 
 function componentOf(parent: AnyResource | string | undefined): AnyResource | undefined {
     return typeof parent === "string" ? undefined : parent;
+}
+
+/** Returns the message and the hints of an error. */
+function textsOf(error: unknown): [string, string[]] {
+    return isA(error, StackwrightError) ? [error.referenceMessage, [...error.hints]] : [stackOf(error), []];
 }
 
 /**

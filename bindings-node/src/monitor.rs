@@ -9,6 +9,7 @@ use stackwright::{
     Error, ErrorKind,
     diagnostic::{Diagnostic, Severity},
     monitor::{ResourceTransform, RunInfo},
+    property::PropertyMap,
     urn::Urn,
 };
 
@@ -331,6 +332,31 @@ impl Bridge {
             let error = hints.into_iter().fold(Error::invalid(message), Error::with_hint);
             run.monitor.declaration_unreadable(&error);
         }
+    }
+
+    /// Reports a resource that the program does not register or read, because something that it needs has failed: where it is recorded,
+    /// the run fails with the error, also where the program catches it. The document has its parent and its aliases.
+    #[napi(catch_unwind)]
+    pub fn give_up(
+        &self,
+        run: u32,
+        resource_type: String,
+        name: String,
+        custom: bool,
+        document: String,
+        message: String,
+        hints: Vec<String>,
+    ) -> Result<()> {
+        let Some(run) = self.shared.runs.get(run) else {
+            return Ok(());
+        };
+        let registration =
+            registration::registration(resource_type, name, custom, PropertyMap::new(), Some(&document))
+                .map_err(|error| errors::to_napi(&error))?;
+        let error = Error::new(ErrorKind::Program, message);
+        let error = hints.into_iter().fold(error, Error::with_hint);
+        run.monitor.registration_given_up(registration, &error);
+        Ok(())
     }
 
     /// Registers secret texts, and texts of secret numbers and booleans, with the redactor.

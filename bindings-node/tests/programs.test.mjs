@@ -150,3 +150,97 @@ test("an operation iterates over its events", async () => {
     assert.ok(events.some((event) => event.summaryEvent !== undefined));
     assert.equal((await operation).changes.same, 3);
 });
+
+/** Declares a component, a thing, a thing below the component, and a thing that is read, each as `changed` says. */
+function declare(context, changed = {}) {
+    const usual = {
+        box: () => context.component("shop:index:Box", "box"),
+        keep: () => context.resource(THING, "keep", { v: 1 }),
+        child: (box) => context.resource(THING, "child", { v: 1 }, { parent: box }),
+        known: () => context.read(THING, "known", "k-1"),
+    };
+    const makers = { ...usual, ...changed };
+    const box = makers.box();
+    return [box, makers.keep(box), makers.child(box), makers.known(box)];
+}
+
+const failures = {
+    "a failed function": (context) => context.invoke("mem:index:busy").get("x"),
+    "a rejected promise": () => Promise.reject(new Error("the service is busy")),
+};
+const needs = {
+    "an input": ["keep", (context, failed) => context.resource(THING, "keep", { v: failed })],
+    "a part of an input": ["keep", (context, failed) => context.resource(THING, "keep", { v: [{ w: failed }] })],
+    "a trigger": ["keep", (context, failed) => context.resource(THING, "keep", { v: 1 }, { replacementTrigger: failed })],
+    "an alias": ["keep", (context, failed) => context.resource(THING, "kept", { v: failed }, { aliases: [{ name: "keep" }] })],
+    "a component": ["box", (context, failed) => context.component("shop:index:Box", "box", { v: failed })],
+    "a child": ["child", (context, failed, box) => context.resource(THING, "child", { v: failed }, { parent: box })],
+    "an id": ["known", (context, failed) => context.read(THING, "known", failed)],
+};
+
+for (const [failure, failing] of Object.entries(failures)) {
+    for (const [need, [name, make]] of Object.entries(needs)) {
+        test(`a recorded resource is kept where ${failure} is ${need}, and the program goes on`, async () => {
+            const memory = new Memory();
+            memory.things.set("k-1", {});
+            const engine = memoryEngine(memory);
+            await (await engine.stack("shop/dev", { program: (context) => void declare(context) })).up();
+            const program = async (context) => {
+                const failed = failing(context);
+                const made = declare(context, { [name]: (box) => make(context, failed, box) });
+                await Promise.allSettled([failed, ...made]);
+            };
+            const stack = await engine.stack("shop/dev", { program });
+            const before = (await stack.exportDeployment()).deployment.resources.map(({ urn }) => urn);
+            for (const operation of ["preview", "up"]) {
+                const error = await failureOf(stack[operation]());
+                assert.ok(error instanceof ProgramError, String(error));
+                assert.match(error.message, /busy/);
+                assert.match(error.hints.join(), /the program went on after this failure/);
+                assert.ok(error.urn.endsWith(`::${name}`), error.urn);
+            }
+            assert.ok(!memory.calls.some((call) => call.startsWith("delete")), memory.calls.join());
+            const after = (await stack.exportDeployment()).deployment.resources.map(({ urn }) => urn);
+            assert.deepEqual(after.sort(), before.sort());
+            await engine.close();
+        });
+    }
+}
+
+test("a new resource whose needs have failed is the affair of the program", async () => {
+    const program = async (context) => {
+        context.resource(THING, "other");
+        await assert.rejects(Promise.resolve(context.resource(THING, "new", { v: Promise.reject(new Error("busy")) })), /busy/);
+    };
+    const engine = memoryEngine();
+    assert.deepEqual((await (await engine.stack("shop/dev", { program })).up()).changes, { create: 2 });
+    await engine.close();
+});
+
+test("failed code of the SDK fails the run also where the program goes on", async () => {
+    const memory = new Memory();
+    const engine = memoryEngine(memory);
+    let fails = false;
+    class Thing extends pulumi.CustomResource {
+        constructor() {
+            super(THING, "keep", { v: 1 });
+        }
+    }
+    const program = async (context) => {
+        context.resource(THING, "other");
+        const code = () => {
+            if (fails) {
+                throw new RangeError("no region");
+            }
+            return { urn: new Thing().urn };
+        };
+        await context.runSdk(code).catch((error) => assert.match(error.message, /no region/));
+    };
+    const stack = await engine.stack("shop/dev", { program });
+    await stack.up();
+    fails = true;
+    assert.match((await failureOf(stack.up())).message, /no region/);
+    assert.equal(memory.things.size, 2);
+    assert.ok(!memory.calls.some((call) => call.startsWith("delete")));
+    await engine.close();
+});

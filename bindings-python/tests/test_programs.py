@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pulumi
@@ -19,7 +19,7 @@ import stackwright as sw
 
 from stackwright._runner import _report
 
-from conftest import MakeEngine, Memory, Vault
+from conftest import MakeEngine, Memory, Vault, on_loop
 
 THING = "mem:index:Thing"
 
@@ -423,3 +423,110 @@ def test_a_late_resource_is_reported_as_a_diagnostic(make_engine: MakeEngine) ->
 )
 def test_a_wrong_argument_is_named_at_once(make_engine: MakeEngine, memory: Memory, wrong: Wrong, message: str) -> None:
     refused(make_engine(mem=memory), wrong, sw.InvalidInputError, message)
+
+
+class Busy(Memory):
+    def invoke(self, request: sw.InvokeRequest) -> sw.InvokeResult:
+        raise sw.ProviderError("the service is busy")
+
+
+def declare(ctx: sw.Context, **changed: Callable[[sw.Resource], sw.Resource]) -> dict[str, sw.Resource]:
+    """Declares a component, a thing, a thing below the component, and a thing that is read, each as ``changed`` says."""
+    box = changed["box"](None) if "box" in changed else ctx.component("shop:index:Box", "box")  # type: ignore[arg-type]
+    usual: dict[str, Callable[[sw.Resource], sw.Resource]] = {
+        "keep": lambda _: ctx.resource(THING, "keep", {"v": 1}),
+        "child": lambda box: ctx.resource(THING, "child", {"v": 1}, parent=box),
+        "known": lambda _: ctx.read(THING, "known", "k-1"),
+    }
+    return {"box": box, **{name: {**usual, **changed}[name](box) for name in usual}}
+
+
+FAILED: dict[str, tuple[str, Callable[[sw.Context, Any, Any], sw.Resource]]] = {
+    "an input": ("keep", lambda ctx, failed, _: ctx.resource(THING, "keep", {"v": failed})),
+    "a part of an input": ("keep", lambda ctx, failed, _: ctx.resource(THING, "keep", {"v": [{"w": failed}]})),
+    "what is made of it": ("keep", lambda ctx, failed, _: ctx.resource(THING, "keep", {"v": failed.apply(str)})),
+    "one of several": ("keep", lambda ctx, failed, _: ctx.resource(THING, "keep", {"v": sw.Output.all(failed, 1)})),
+    "a dependency": ("keep", lambda ctx, failed, _: ctx.resource(THING, "keep", {"v": 1}, depends_on=[failed])),
+    "a trigger": ("keep", lambda ctx, failed, _: ctx.resource(THING, "keep", {"v": 1}, replacement_trigger=failed)),
+    "an alias": ("keep", lambda ctx, failed, _: ctx.resource(THING, "kept", {"v": failed}, aliases=[{"name": "keep"}])),
+    "a component": ("box", lambda ctx, failed, _: ctx.component("shop:index:Box", "box", {"v": failed})),
+    "a child": ("child", lambda ctx, failed, box: ctx.resource(THING, "child", {"v": failed}, parent=box)),
+    "an id": ("known", lambda ctx, failed, _: ctx.read(THING, "known", failed)),
+}
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+@pytest.mark.parametrize("case", list(FAILED))
+@on_loop
+async def test_a_recorded_resource_whose_needs_have_failed_is_kept_although_the_program_goes_on(
+    make_engine: MakeEngine, case: str, is_async: bool
+) -> None:
+    memory = Busy()
+    memory.things["k-1"] = {}
+    name, make = FAILED[case]
+
+    def changed(ctx: sw.Context) -> dict[str, sw.Resource]:
+        failed = ctx.invoke("mem:index:busy")["x"]
+        return declare(ctx, **{name: lambda box: make(ctx, failed, box)})
+
+    async def program(ctx: sw.Context) -> None:
+        for made in changed(ctx).values():
+            with suppress(sw.StackwrightError):
+                await made
+
+    def ordinary(ctx: sw.Context) -> None:
+        for made in changed(ctx).values():
+            with suppress(sw.StackwrightError):
+                made.wait()
+
+    async with make_engine(mem=memory) as engine:
+        await (await engine.stack("shop/dev", lambda ctx: declare(ctx) and None)).up()
+        before = await (await engine.stack("shop/dev")).export_deployment()
+        stack = await engine.stack("shop/dev", program if is_async else ordinary)
+        for operation in (stack.preview, stack.up):
+            with pytest.raises(sw.ProgramError, match="(?s)the service is busy.*hint: the program went on") as caught:
+                await operation()
+            assert caught.value.urn is not None and caught.value.urn.endswith(f"::{name}")
+        assert memory.count("delete") == 0
+        urns = [[it["urn"] for it in state["deployment"]["resources"]] for state in (before, await stack.export_deployment())]
+        assert sorted(urns[0]) == sorted(urns[1])
+
+
+@on_loop
+async def test_a_new_resource_whose_needs_have_failed_is_the_affair_of_the_program(make_engine: MakeEngine) -> None:
+    async def program(ctx: sw.Context) -> None:
+        ctx.resource(THING, "other")
+        with pytest.raises(sw.StackwrightError, match="the service is busy"):
+            await ctx.resource(THING, "new", {"v": ctx.invoke("mem:index:busy")["x"]})
+
+    async with make_engine(mem=Busy()) as engine:
+        assert dict((await (await engine.stack("shop/dev", program)).up()).changes) == {"create": 2}
+
+
+@on_loop
+async def test_failed_code_of_the_sdk_fails_the_run_also_where_the_program_goes_on(make_engine: MakeEngine) -> None:
+    memory, fails = Memory(), False
+
+    class Thing(pulumi.CustomResource):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__(THING, "keep", {"v": 1})
+
+    def code(_: Any) -> dict[str, Any]:
+        if fails:
+            raise LookupError("no region")
+        return {"urn": Thing().urn}
+
+    async def program(ctx: sw.Context) -> None:
+        ctx.resource(THING, "other")
+        try:
+            await ctx.run_sdk(code)
+        except LookupError:
+            assert fails
+
+    async with make_engine(mem=memory) as engine:
+        stack = await engine.stack("shop/dev", program)
+        await stack.up()
+        fails = True
+        with pytest.raises(sw.StackwrightError, match="LookupError: no region"):
+            await stack.up()
+        assert memory.count("delete") == 0 and len(memory.things) == 2

@@ -15,7 +15,7 @@ from ._stackwright import Completions, Run, find_outputs
 from ._substitution import listed, plain_options, resolve_options, urns_of
 from .errors import CancelledError, InvalidInputError, StackwrightError
 from .output import Applied, Deferred, Output, sources_of, substitute, traced
-from .resource import Inputs
+from .resource import Inputs, Resource
 from .values import PropertyValue
 
 __all__ = ["Work", "in_function", "in_invoke_transform"]
@@ -25,6 +25,13 @@ in_function: Final[ContextVar[bool]] = ContextVar("stackwright_function", defaul
 
 in_invoke_transform: Final[ContextVar[bool]] = ContextVar("stackwright_invoke_transform", default=False)
 """Whether the running code is a transform of calls of functions: its own calls are not transformed."""
+
+
+def _texts(error: BaseException) -> tuple[str, list[str]]:
+    """Returns the message and the hints of an error."""
+    if isinstance(error, StackwrightError):
+        return error.message, list(error.hints)
+    return described(error, error.__traceback__)[1], []
 
 
 class Work:
@@ -59,11 +66,22 @@ class Work:
 
     def _report_unreadable(self, error: Exception) -> None:
         """Reports that a declaration has not reached the engine: a program that catches the error must not lose what it declares."""
-        if isinstance(error, StackwrightError):
-            if not isinstance(error, CancelledError):
-                self._run.declaration_unreadable(error.message, list(error.hints))
-        else:
-            self._run.declaration_unreadable(described(error, error.__traceback__)[1], [])
+        if not isinstance(error, CancelledError):
+            self._run.declaration_unreadable(*_texts(error))
+
+    def _report_given_up(self, resource: Resource, options: Mapping[str, Any], error: BaseException) -> None:
+        """Reports that a resource is not registered or read because something that it needs has failed: a program that catches the error
+        must not lose the resource."""
+        if isinstance(error, CancelledError):
+            return
+        place: dict[str, Any] | None
+        try:
+            place = resolve_options({name: options[name] for name in ("parent", "aliases") if options.get(name)})
+        except StackwrightError:
+            # What is below a parent that has failed is kept with the parent.
+            return
+        message, hints = _texts(error)
+        self._run.give_up(resource.type, resource.name, resource.custom, place or None, message, hints)
 
     def _explain(self, key: str, error: BaseException) -> None:
         """Makes what a transform has raised the cause of the error of what it was to change."""
@@ -115,13 +133,14 @@ class Work:
         settle: Callback[Any],
         owner: str,
         declares: bool = False,
+        given_up: Callable[[BaseException], None] | None = None,
     ) -> None:
         """Starts work as soon as everything that it refers to is known; fails it when one of that has failed.
 
-        The engine learns the secrets among the inputs when it reads them. Where that is later, or never, they are learned here.
+        ``given_up`` gets the failure. The engine learns the secrets among the inputs when it reads them. Where that is later, or never, they are learned here.
         """
         try:
-            self._defer_known(work, inputs, options, start, settle, owner, declares)
+            self._defer_known(work, inputs, options, start, settle, owner, declares, given_up)
         except BaseException:
             self._run.learn(inputs)
             raise
@@ -135,6 +154,7 @@ class Work:
         settle: Callback[Any],
         owner: str,
         declares: bool,
+        given_up: Callable[[BaseException], None] | None,
     ) -> None:
         depended = listed(options.get("depends_on"))
         found = [(key, traced(value)) for key, value in find_outputs(dict(inputs))]
@@ -162,6 +182,8 @@ class Work:
             if failed is not None:
                 self._run.learn(inputs)
                 failed._seen = True
+                if given_up is not None and failed._error is not None:
+                    given_up(failed._error)
                 settle(None, failed._error)
                 return
             try:
@@ -178,6 +200,8 @@ class Work:
                 self._run.learn(inputs)
                 if declares and isinstance(error, Exception):
                     self._report_unreadable(error)
+                elif given_up is not None:
+                    given_up(error)
                 settle(None, error)
 
         def arrived() -> None:

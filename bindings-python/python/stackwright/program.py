@@ -230,7 +230,9 @@ class Context(CallbackContext):
         self._require_running(f"the resource {name!r}")
         self._place(options)
         given = checked("read", READ_OPTIONS, options, f"the resource {name!r}")
-        self._defer(resource, {"id": id, "inputs": inputs}, given, start, resource._settle, f"the resource {name!r}")
+        given_up = partial(self._report_given_up, resource, given)
+        needs = {"id": id, "inputs": inputs}
+        self._defer(resource, needs, given, start, resource._settle, f"the resource {name!r}", given_up=given_up)
         return resource
 
     def invoke(
@@ -300,7 +302,8 @@ class Context(CallbackContext):
 
                 return await ctx.run_sdk(build, request.inputs)
 
-        Awaiting it raises what the code raises. When the operation is cancelled, calls of the engine are refused, and the code is
+        Awaiting it raises what the code raises. The operation fails then, also where the program catches that: the engine does not know
+        what the code would have registered, and would delete it. When the operation is cancelled, calls of the engine are refused, and the code is
         cancelled a second later.
 
         :raises InvalidInputError: when ``function`` is no function, or the SDK is not installed.
@@ -417,7 +420,9 @@ class Context(CallbackContext):
                 resource._settle,
             )
 
-        self._defer(resource, inputs, options, start, resource._settle, f"the resource {resource.name!r}", True)
+        owner = f"the resource {resource.name!r}"
+        given_up = partial(self._report_given_up, resource, options)
+        self._defer(resource, inputs, options, start, resource._settle, owner, True, given_up)
 
     def _register_outputs(self, component: Resource, outputs: Inputs) -> Deferred[None]:
         task = Task(self)

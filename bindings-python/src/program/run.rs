@@ -277,6 +277,29 @@ impl Run {
         self.monitor().declaration_unreadable(&error);
     }
 
+    /// Reports a resource that the program does not register or read, because something that it needs has failed: where it is recorded,
+    /// the run fails with the error, also where the program catches it. `options` can have the parent and the aliases.
+    fn give_up(
+        &self,
+        resource_type: &str,
+        name: &str,
+        custom: bool,
+        options: Option<&Bound<'_, PyDict>>,
+        message: &str,
+        hints: Vec<String>,
+    ) -> PyResult<()> {
+        let registration = monitor::Registration {
+            resource_type: resource_type.into(),
+            name: name.to_owned(),
+            custom,
+            ..options::read(options, &format!("the resource '{name}'"))?
+        };
+        let error = Error::new(ErrorKind::Program, message);
+        let error = hints.into_iter().fold(error, Error::with_hint);
+        self.monitor().registration_given_up(registration, &error);
+        Ok(())
+    }
+
     /// Learns what is secret in a value: all of it when `is_secret`, else what is in a `Secret`.
     #[pyo3(signature = (value, is_secret=false))]
     fn learn(&self, value: &Bound<'_, PyAny>, is_secret: bool) -> PyResult<()> {

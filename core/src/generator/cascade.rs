@@ -19,8 +19,13 @@ pub(super) struct Cascades {
 ///
 /// `candidates` has the host of each deletion that could be; the host's deletion comes after it in `order`. A record cannot
 /// outlive what it depends on: where one of these must be deleted before the host, the deletion is recorded by itself.
-/// The others of these are deleted after the host.
-pub(super) fn cascades(candidates: &[Option<usize>], order: &[Vec<usize>]) -> Cascades {
+/// The others of these are deleted after the host. What is below a host that is a component comes after the deletion as well;
+/// `depends_on` tells whether a candidate depends on what comes after it by itself, and not only because of its host.
+pub(super) fn cascades(
+    candidates: &[Option<usize>],
+    order: &[Vec<usize>],
+    depends_on: impl Fn(usize, usize) -> bool,
+) -> Cascades {
     let mut planned = Cascades {
         hosts: vec![None; candidates.len()],
         order: order.to_vec(),
@@ -42,6 +47,7 @@ pub(super) fn cascades(candidates: &[Option<usize>], order: &[Vec<usize>]) -> Ca
         // A host that is recorded with its own host ends with that.
         let host = planned.hosts[host].unwrap_or(host);
         let ends = followers[deletion].iter();
+        let ends = ends.filter(|&&dependency| depends_on(deletion, dependency));
         let ends = ends.map(|&dependency| planned.hosts[dependency].unwrap_or(dependency));
         let later: Vec<usize> = ends
             .filter(|&end| end != host && !planned.order[end].contains(&host))
@@ -110,7 +116,7 @@ mod tests {
     /// Returns the hosts and the order that each deletion gets; `order` lists for each those that come before it.
     fn planned(candidates: &[Option<usize>], order: &[&[usize]]) -> (Vec<Option<usize>>, Vec<Vec<usize>>) {
         let order: Vec<Vec<usize>> = order.iter().map(|before| before.to_vec()).collect();
-        let Cascades { hosts, mut order } = cascades(candidates, &order);
+        let Cascades { hosts, mut order } = cascades(candidates, &order, |_, _| true);
         order.iter_mut().for_each(|before| before.sort_unstable());
         (hosts, order)
     }
@@ -148,6 +154,15 @@ mod tests {
         // 3 is recorded with the nearest deletion that is recorded by itself.
         let (hosts, _) = planned(&[None, Some(0), None, Some(1)], &[&[1, 2], &[3], &[1], &[]]);
         assert_eq!(hosts, [None, None, None, Some(1)]);
+    }
+
+    #[test]
+    fn what_is_below_a_host_does_not_count_as_a_dependency() {
+        // 1 is deleted with the component 0, below which is 2.
+        let order = [vec![1, 2], vec![], vec![1]];
+        let Cascades { hosts, order } = cascades(&[None, Some(0), None], &order, |_, end| end != 2);
+        assert_eq!(hosts, [None, Some(0), None]);
+        assert_eq!(order, [vec![1, 2], vec![], vec![1]]);
     }
 
     #[test]

@@ -310,7 +310,21 @@ async fn delete(
             .find(|place| order[*place].contains(&index))
     };
     let candidates: Vec<_> = pending.iter().enumerate().map(host_of).collect();
-    let Cascades { hosts, order } = cascades(&candidates, order);
+    let mut parents: FxHashMap<&Urn, &Urn> = FxHashMap::default();
+    if candidates.iter().any(Option::is_some) {
+        for (record, _) in &pending {
+            parents.extend(
+                record
+                    .state
+                    .parent
+                    .iter()
+                    .map(|parent| (&record.state.urn, parent)),
+            );
+        }
+    }
+    let depends_on =
+        |user: usize, need: usize| depends_on(&pending[user].0.state, &pending[need].0.state.urn, &parents);
+    let Cascades { hosts, order } = cascades(&candidates, order, depends_on);
     let states = pending.iter().map(|(record, _)| &*record.state);
     let providers = context.providers.of_records(states).await?;
     let mut steps = Vec::with_capacity(pending.len());
@@ -328,6 +342,22 @@ async fn delete(
     context.plans.check_steps(&steps)?;
     run_cascades(executor, steps, &order, &hosts).await;
     Ok(())
+}
+
+/// Returns whether a record refers to another one otherwise than as its `deletedWith`, or depends on a component above that.
+fn depends_on(user: &ResourceState, need: &Urn, parents: &FxHashMap<&Urn, &Urn>) -> bool {
+    if user.parent.as_ref() == Some(need) || user.provider_urn().as_ref() == Some(need) {
+        return true;
+    }
+    let dependencies = user
+        .dependencies
+        .iter()
+        .chain(user.property_dependencies.lists().flatten());
+    let dependencies: FxHashSet<&Urn> = dependencies.chain(&user.options.replace_with).collect();
+    let above = std::iter::successors(Some(need), |urn| parents.get(*urn).copied());
+    above
+        .take(parents.len() + 1)
+        .any(|urn| dependencies.contains(urn))
 }
 
 #[cfg(test)]

@@ -227,6 +227,14 @@ impl Monitor {
         self.shared.reports.unreadable.get_or_init(|| error.clone());
     }
 
+    /// Reports a registration that the program does not make, because something that it needs has failed. The run then fails with this
+    /// error once the program has ended, even when the program catches it, where the resource is recorded and has not been registered
+    /// otherwise.
+    pub fn registration_given_up(&self, mut registration: Registration, error: &Error) {
+        let goal = goal::goal_of(&mut registration);
+        self.shared.reports.refused.note_error(goal, error.clone());
+    }
+
     /// Returns the error of the first declaration that could not be read.
     pub(crate) fn unreadable_declaration(&self) -> Option<Error> {
         self.shared.reports.unreadable.get().cloned()

@@ -23,13 +23,17 @@ impl RefusedRegistrations {
     }
 
     /// Notes a goal whose registration is refused.
-    pub(super) fn note_goal(&self, mut goal: Goal, error: &RequestError) {
-        let RequestError::Status(status) = error else {
-            return;
-        };
+    pub(super) fn note_goal(&self, goal: Goal, error: &RequestError) {
+        if let RequestError::Status(status) = error {
+            self.note_error(goal, status.clone().into());
+        }
+    }
+
+    /// Notes a goal whose registration is refused, or is not made, with an error.
+    pub(super) fn note_error(&self, mut goal: Goal, error: Error) {
         goal.inputs = PropertyMap::new();
         let mut refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.push((goal, status.clone().into()));
+        refused.push((goal, error));
     }
 
     /// Returns the error of the first one whose resource is recorded, and has not been registered otherwise.
