@@ -71,9 +71,10 @@ class Scripted(provider_pb2_grpc.ResourceProviderServicer):
         return empty_pb2.Empty()
 
 
-def main() -> None:
+def serve(provider: Scripted) -> None:
+    """Serves a provider until the process is ended."""
     server = grpc.server(futures.ThreadPoolExecutor(max_workers=4))
-    provider_pb2_grpc.add_ResourceProviderServicer_to_server(Scripted(), server)
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(provider, server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     print(port, flush=True)
@@ -81,4 +82,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve(Scripted())
