@@ -124,6 +124,8 @@ struct Switches {
     /// The timeout that has cancelled the operation.
     timed_out: OnceLock<Duration>,
     abandoned: Mutex<Vec<AbandonedCall>>,
+    /// Calls that were in progress at the timeout, and ended after it.
+    late: Mutex<Vec<AbandonedCall>>,
     failures: Mutex<Vec<Failure>>,
     /// The resources whose registrations started default providers, by the URNs of these.
     first_users: Mutex<FxHashMap<Urn, Urn>>,
@@ -271,6 +273,27 @@ impl Control {
     pub(crate) fn abandoned(&self) -> Vec<AbandonedCall> {
         let abandoned = self.0.abandoned.lock().unwrap_or_else(PoisonError::into_inner);
         abandoned.clone()
+    }
+
+    /// Records a call that has ended now, where that is after the timeout of the run.
+    pub(crate) fn note_end(&self, describe: impl FnOnce() -> AbandonedCall) {
+        if self.0.timed_out.get().is_some() {
+            let mut late = self.0.late.lock().unwrap_or_else(PoisonError::into_inner);
+            late.push(describe());
+        }
+    }
+
+    /// Returns the calls that did not end before the timeout of the run: those that were given up, then those that ended later.
+    #[must_use]
+    pub(crate) fn unfinished_at_timeout(&self) -> Vec<AbandonedCall> {
+        let mut calls = self.abandoned();
+        let late = self.0.late.lock().unwrap_or_else(PoisonError::into_inner);
+        for call in &*late {
+            if !calls.iter().any(|known| known.text == call.text) {
+                calls.push(call.clone());
+            }
+        }
+        calls
     }
 
     /// Returns whether the run is cancelled.

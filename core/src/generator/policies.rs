@@ -113,8 +113,8 @@ impl PolicyChecks {
         }
     }
 
-    /// Awaits the answer of a pack to a question about a resource. A failed one ends the run; so does a termination, which
-    /// gives up the policies that have not returned.
+    /// Awaits the answer of a pack to a question about a resource. A failed one ends the run; so does a termination, and for functions
+    /// of the host a cancellation, which gives up the policies that have not returned.
     async fn ask<T>(
         &self,
         pack: &Pack,
@@ -125,11 +125,18 @@ impl PolicyChecks {
         let executor = &self.run.executor;
         let _working = executor.activity().working();
         let mut answer = pin!(answer);
+        let given_up = async {
+            if pack.is_given_up_when_cancelled() {
+                executor.control().cancelled().await;
+            } else {
+                executor.terminated().await;
+            }
+        };
         let answer = tokio::select! {
             biased;
             answer = &mut answer => answer,
             // The calls that the answer awaits are in progress still.
-            () = executor.terminated() => {
+            () = given_up => {
                 for text in pack.unreturned(question, urn) {
                     let call = AbandonedCall::of_function(text, "policy", Some(urn));
                     executor.control().abandon(call);

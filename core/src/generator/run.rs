@@ -162,10 +162,13 @@ impl Run {
             question.await
         };
         let answer = self.unless_terminated(question).await;
-        if let (Err(RunEnded), Some(call)) = (&answer, call) {
-            self.executor
-                .control()
-                .abandon(AbandonedCall::on(urn, call.method));
+        if let Some(CountedCall { method, .. }) = call {
+            let control = self.executor.control();
+            let call = || AbandonedCall::on(urn, method);
+            match &answer {
+                Ok(_) => control.note_end(call),
+                Err(RunEnded) => control.abandon(call()),
+            }
         }
         answer?.map_err(|error| {
             let facts = || {
@@ -190,8 +193,10 @@ impl Run {
         let working = self.executor.activity().working();
         let loaded = self.unless_terminated(loading).await;
         drop(working);
-        if loaded.is_err() {
-            self.executor.control().abandon(AbandonedCall::on(urn, "load"));
+        let call = || AbandonedCall::on(urn, "load");
+        match &loaded {
+            Ok(_) => self.executor.control().note_end(call),
+            Err(RunEnded) => self.executor.control().abandon(call()),
         }
         loaded?.map_err(|error| self.bail_unless_cancelled(urn, error.text().clone(), Some(&error)))
     }

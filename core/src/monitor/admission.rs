@@ -141,7 +141,10 @@ impl Admission {
     ) -> Result<T, RequestError> {
         tokio::select! {
             biased;
-            answer = call => Ok(answer),
+            answer = call => {
+                self.executor.control().note_end(describe);
+                Ok(answer)
+            }
             () = self.closed.cancelled() => {
                 Err(WireStatus::shut_down("waiting on step's done channel").into())
             }

@@ -149,13 +149,13 @@ pub(super) fn is_change(op: &str) -> bool {
     !matches!(op, "same" | "read")
 }
 
-/// Returns the error of a cancelled operation. That of a timeout names the calls that were given up.
+/// Returns the error of a cancelled operation. That of a timeout names the calls that were in progress then.
 fn cancellation(run: &OperationRun) -> Error {
     let operation = name(run);
     let Some(timeout) = run.control.timed_out() else {
         return Error::new(ErrorKind::Cancelled, Message::Cancelled { operation });
     };
-    let calls = run.control.abandoned();
+    let calls = run.control.unfinished_at_timeout();
     let mut abandoned: Vec<String> = (calls.iter().take(MAX_ABANDONED))
         .map(|call| call.text.clone())
         .collect();

@@ -40,6 +40,9 @@ pub(super) trait PackBackend: Send + Sync + 'static {
     /// where the engine calls it itself. `call` is the name of the request.
     fn unreturned(&self, call: &str, urn: &Urn) -> Vec<String>;
 
+    /// Returns whether a cancellation gives up the calls in progress: the pack is not asked to cancel them, so that they would not end.
+    fn is_given_up_when_cancelled(&self) -> bool;
+
     /// Asks the pack to cancel its running calls.
     async fn cancel(&self);
 
@@ -164,6 +167,11 @@ impl Pack {
     /// Describes the calls about a resource that have not returned yet.
     pub(crate) fn unreturned(&self, question: PolicyQuestion, urn: &Urn) -> Vec<String> {
         self.loaded.backend.unreturned(question.call(), urn)
+    }
+
+    /// Returns whether a cancellation gives up the calls in progress, and not only a termination.
+    pub(crate) fn is_given_up_when_cancelled(&self) -> bool {
+        self.loaded.backend.is_given_up_when_cancelled()
     }
 
     /// Returns the results of the policies that apply to a request.

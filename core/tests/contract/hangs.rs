@@ -4,7 +4,7 @@ use std::{future::pending, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use stackwright::{
-    Error, ErrorKind, Result, StackSettings,
+    Error, ErrorKind, Result, Stack, StackSettings,
     callback::{ErrorHook, ErrorHookCall},
     diagnostic::Severity,
     monitor::{Invoke, InvokeTransformArgs, MethodCall, Registration},
@@ -62,11 +62,8 @@ async fn run(program: Arc<dyn Program>, policies: Vec<Policy>) -> Arc<OperationR
     run_with(OperationOptions::default(), program, policies).await
 }
 
-async fn run_with(
-    options: OperationOptions,
-    program: Arc<dyn Program>,
-    policies: Vec<Policy>,
-) -> Arc<OperationResult> {
+/// Returns a stack whose deadlines have passed.
+async fn stack() -> Stack {
     let runtime = Runtime {
         clock: Arc::new(PastDeadline),
         ..Runtime::system(tokio::runtime::Handle::current())
@@ -76,7 +73,15 @@ async fn run_with(
         .provider("echo", Arc::new(Scripted::default()))
         .build()
         .unwrap();
-    let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
+    engine.stack("shop/dev", StackSettings::default()).await.unwrap()
+}
+
+async fn run_with(
+    options: OperationOptions,
+    program: Arc<dyn Program>,
+    policies: Vec<Policy>,
+) -> Arc<OperationResult> {
+    let stack = stack().await;
     let options = OperationOptions {
         local_policy_packs: vec![PolicyPack::new("guard", policies).into()],
         ..options
@@ -149,6 +154,24 @@ async fn a_policy_that_does_not_return_ends_the_operation_at_its_deadline() {
         let mut recorded = result.snapshot.resources.iter();
         assert!(recorded.all(|state| state.urn.name() != "a"));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_analysis_ends_at_the_deadline_of_a_policy_that_does_not_return() {
+    let stack = stack().await;
+    let program = from_fn(|context| async move {
+        context.monitor.register(resource("a", "1")).await?;
+        Ok(())
+    });
+    let update = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
+    assert!(update.ended().await.error.is_none());
+    let hangs = Policy::from_check("slow", |_| pending());
+    let error = stack
+        .analyze(&[PolicyPack::new("guard", vec![hangs]).into()])
+        .await
+        .unwrap_err();
+    let text = "policy slow did not complete Analyze within 300 s, which is the callback timeout";
+    assert!(error.message().contains(text), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -592,6 +592,7 @@ impl Provider for Boxes {
             inputs: request.inputs.clone(),
             resource_type: request.resource_type.clone(),
             name: request.name.clone(),
+            transforms: vec![appends("inner")],
             ..Registration::default()
         });
         let inner = inner.await.unwrap().urn;
@@ -599,7 +600,7 @@ impl Provider for Boxes {
             resource_type: "boxes:index:Item".into(),
             custom: true,
             parent: Some(inner.clone()),
-            ..resource("item", "child")
+            ..resource(&format!("{}-item", request.name), "child")
         });
         child.await.unwrap();
         Ok(ConstructResponse {
@@ -631,6 +632,13 @@ async fn transforms_of_a_remote_component_run_for_it_for_the_registration_of_its
             ..Registration::default()
         };
         let outer = context.monitor.register(remote).await?;
+        let plain = Registration {
+            resource_type: "boxes:index:Box".into(),
+            name: "plain".to_owned(),
+            remote: true,
+            ..Registration::default()
+        };
+        context.monitor.register(plain).await?;
         // Another registration of that type does not get them.
         let other = Registration {
             resource_type: "boxes:index:Box".into(),
@@ -643,10 +651,16 @@ async fn transforms_of_a_remote_component_run_for_it_for_the_registration_of_its
     });
     let result = update(&stack, program).await;
     let value = |name: &str| record(&result, name).inputs.get("value").cloned();
-    assert_eq!(value("box"), Some(" t t".into()), "once outside, once inside");
-    assert_eq!(value("item"), Some("child t".into()));
+    assert_eq!(
+        value("box"),
+        Some(" t t".into()),
+        "once outside, and once inside in the place of those that the provider gives"
+    );
+    assert_eq!(value("box-item"), Some("child t".into()));
+    assert_eq!(value("plain"), Some(" inner".into()), "those of the provider");
+    assert_eq!(value("plain-item"), Some("child inner".into()));
     assert_eq!(value("other"), None);
-    let given = provider.0.lock().unwrap().pop().unwrap();
+    let given = provider.0.lock().unwrap().swap_remove(0);
     let kept = given.get("kept").unwrap();
     assert!(
         matches!(kept, PropertyValue::Output(output) if output.dependencies == [urn("a")]),

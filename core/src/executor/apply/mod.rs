@@ -70,7 +70,10 @@ impl Applier {
         let _working = self.activity.working();
         let mut result = tokio::select! {
             biased;
-            result = call => result,
+            result = call => {
+                self.control.note_end(|| AbandonedCall::on(&step.urn, phase));
+                result
+            }
             () = self.control.terminated() => {
                 self.control.abandon(AbandonedCall::on(&step.urn, phase));
                 Err(ProviderError::new(

@@ -191,6 +191,10 @@ impl PackBackend for Analyzer {
         )]
     }
 
+    fn is_given_up_when_cancelled(&self) -> bool {
+        false
+    }
+
     async fn cancel(&self) {
         let mut client = self.client.clone();
         let timeout = self.connection.timeouts.cancel;

@@ -274,6 +274,10 @@ impl PackBackend for HostFunctions {
             .collect()
     }
 
+    fn is_given_up_when_cancelled(&self) -> bool {
+        true
+    }
+
     async fn cancel(&self) {}
 
     async fn close(&self) {}

@@ -280,9 +280,16 @@ async fn an_operation_that_takes_too_long_lets_its_calls_complete() {
     let result = operation.ended().await;
     let error = result.error.as_ref().unwrap();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
+    let urn = "urn:pulumi:dev::shop::echo:index:Echo::waits";
+    let call = format!("provider `echo` did not return from create of {urn}");
     assert_eq!(
         error.message(),
-        "update canceled, because it did not end within 3600 s"
+        format!("update canceled, because it did not end within 3600 s: {call}")
+    );
+    assert_eq!(error.provider(), Some("echo"));
+    assert_eq!(
+        (error.urn().map(ToString::to_string), error.phase()),
+        (Some(urn.to_owned()), Some("create"))
     );
     let names: Vec<_> = result
         .snapshot
