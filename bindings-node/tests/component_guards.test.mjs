@@ -109,6 +109,38 @@ for (const host of ["tsbox", NEWEST_GO]) {
     });
 }
 
+for (const [host, dies] of [["pybox", "transform"], ["tsbox", "transform"], ["pybox", "onError"], ["tsbox", "onError"], [NEWEST_GO, "onError"]]) {
+    const { plugin, skip } = componentHosts[host];
+    test(`a component host of ${host} that dies in ${dies} leaves a valid state`, { skip }, async (t) => {
+        const guards = new Guards(t, host);
+        const [stack, moment] = [await guards.stack(), guards.moment(dies)];
+        guards.failures = dies === "onError" ? 5 : 0;
+        guards.inputs = { size: 1, count: 1, dies: moment, retries: 5 };
+        const { message } = await failureOf(stack.up());
+        // Construct waits for the resource: either failure can be noticed first.
+        const silent = String.raw`failed: the program's functions at 127\.0\.0\.1:\d+ did not answer`;
+        const of = dies === "onError" ? String.raw`resource .guard-0. .*error hook "guard ${moment}" ${silent}` : `'guard-0'[^]*${silent}`;
+        const construct = `${plugin}:index:Guarded resource 'guard' has a problem: .* died during Construct`;
+        assert.match(message, new RegExp(`${of}|${construct}`));
+        const { deployment } = await stack.exportDeployment();
+        assert.equal(deployment.pending_operations, undefined);
+        assert.ok(await resourceOf(stack, "guard"), "the component is recorded");
+        assert.equal(await resourceOf(stack, "guard-0"), undefined, "what is not created is not recorded");
+        assert.deepEqual(guards.names(), ["other"]);
+        const ran = guards.called().filter((call) => call.startsWith("on"));
+        assert.deepEqual(ran, dies === "onError" ? ["onError guard-0"] : []);
+        const tried = guards.memory.calls.filter((call) => call === "create guard-0");
+        assert.equal(tried.length, ran.length, "a failed operation is not repeated without the hook");
+        // Another process takes the place of that one.
+        guards.failures = 0;
+        guards.inputs = { size: 1, count: 1 };
+        await stack.up();
+        assert.equal((await resourceOf(stack, "guard-0")).inputs.size, 101);
+        await stack.destroy({ destroyProgram: true });
+        assert.equal(guards.memory.things.size, 0);
+    });
+}
+
 for (const host of ["pybox", "tsbox", NEWEST_GO]) {
     const { skip } = componentHosts[host];
     test(`an error hook of a component of ${host} decides whether a failed operation is repeated`, { skip }, async (t) => {

@@ -210,3 +210,38 @@ async def test_an_error_hook_of_a_component_decides_whether_a_failed_operation_i
         assert [thing["size"] for thing in memory.things.values()] == [101, 101, 101]
         await stack.destroy(destroy_program=True)
         assert memory.things == {}
+
+
+@pytest.mark.parametrize(
+    ("host", "moment"),
+    [("pybox", "transform"), ("tsbox", "transform"), ("pybox", "on_error"), ("tsbox", "onError"), ("gobox_newest", "on_error")],
+)
+@on_loop
+async def test_a_component_host_that_dies_in_a_transform_or_an_error_hook_leaves_a_valid_state(
+    tmp_path: Path, log: Path, request: pytest.FixtureRequest, host: str, moment: str
+) -> None:
+    package, command = package_of(host, request)
+    guards, memory = Guards(package, log), Flaky()
+    is_transform = moment == "transform"
+
+    async with engine(tmp_path, memory, package, command) as running:
+        stack = await running.stack("shop/dev", guards.program)
+        guards.inputs = {"size": 1, "count": 1, "dies": moment, "retries": 5}
+        memory.failures = 0 if is_transform else 5
+        # Construct waits for the resource: either failure can be noticed first.
+        function = rf"(?s)'guard-0'.*{NO_ANSWER}" if is_transform else rf'resource `guard-0` .*error hook "guard {moment}" {NO_ANSWER}'
+        construct = f"{package}:index:Guarded resource 'guard' has a problem: .* died during Construct"
+        with pytest.raises(sw.StackwrightError, match=f"{function}|{construct}"):
+            await stack.up()
+        left = await stack.export_deployment()
+        assert "pending_operations" not in left["deployment"] and states(left).keys() & {"guard", "guard-0", "other"} == {"guard", "other"}
+        ran = [line for line in guards.called() if line.startswith("on")]
+        assert ran == ([] if is_transform else [f"{moment} guard-0"])
+        assert memory.count("failed") == len(ran), "a failed operation is not repeated without the hook"
+        # Another process takes the place of that one.
+        memory.failures = 0
+        guards.inputs = {"size": 1, "count": 1}
+        await stack.up()
+        assert [thing["size"] for thing in memory.things.values()] == [101, 101] and memory.count("create") == 2
+        await stack.destroy(destroy_program=True)
+        assert memory.things == {}

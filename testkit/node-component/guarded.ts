@@ -21,14 +21,14 @@ export interface GuardedArgs {
     count: number;
     /** The moment in which the hook fails, or `construct`, in which the component does. */
     refused?: string;
-    /** The moment in which the process of the host ends. */
+    /** The moment in which the process of the host ends: that of a hook, `onError`, or `transform`. */
     dies?: string;
     /** How often a failed operation on a thing is repeated. */
     retries?: number;
 }
 
-function larger({ props, opts }: any): any {
-    return { props: { ...props, size: pulumi.output(props.size).apply((size: any) => size + 100) }, opts };
+function die() {
+    process.kill(process.pid, "SIGKILL");
 }
 
 /** A component whose things have hooks. */
@@ -44,7 +44,7 @@ export class Guarded extends pulumi.ComponentResource {
                 appendFileSync(process.env.GUARDED_LOG, `${moment} ${resource}\n`);
             }
             if (args.dies === moment) {
-                process.kill(process.pid, "SIGKILL");
+                die();
             }
             if (args.refused === moment) {
                 throw new Error(`no ${moment} of ${resource} today`);
@@ -54,6 +54,12 @@ export class Guarded extends pulumi.ComponentResource {
         for (const moment of MOMENTS) {
             hooks[moment] = [new pulumi.ResourceHook(`${name} ${moment}`, async (call: any) => happens(moment, call.name))];
         }
+        const larger = ({ props, opts }: any): any => {
+            if (args.dies === "transform") {
+                die();
+            }
+            return { props: { ...props, size: pulumi.output(props.size).apply((size: any) => size + 100) }, opts };
+        };
         const repeat = async (call: any) => {
             happens("onError", call.name);
             return call.errors.length <= (args.retries ?? 0);

@@ -20,7 +20,7 @@ class GuardedArgs(TypedDict):
     refused: Optional[str]
     """The moment in which the hook fails, or `construct`, in which the component does."""
     dies: Optional[str]
-    """The moment in which the process of the host ends."""
+    """The moment in which the process of the host ends: that of a hook, `on_error`, or `transform`."""
     retries: Optional[int]
     """How often a failed operation on a thing is repeated."""
 
@@ -30,9 +30,8 @@ class Thing(pulumi.CustomResource):
         super().__init__("things:index:Thing", name, {"size": size}, opts)
 
 
-def larger(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult:
-    size = pulumi.Output.from_input(args.props["size"]).apply(lambda size: int(size) + 100)
-    return pulumi.ResourceTransformResult({**args.props, "size": size}, args.opts)
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Guarded(pulumi.ComponentResource):
@@ -50,7 +49,7 @@ class Guarded(pulumi.ComponentResource):
                 with Path(log).open("a") as file:
                     file.write(f"{moment} {resource}\n")
             if args.get("dies") == moment:
-                os.kill(os.getpid(), signal.SIGKILL)
+                die()
             if args.get("refused") == moment:
                 raise ValueError(f"no {moment} of {resource} today")
 
@@ -59,6 +58,12 @@ class Guarded(pulumi.ComponentResource):
                 happens(moment, call.name)
 
             return pulumi.ResourceHook(f"{name} {moment}", run)
+
+        def larger(call: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult:
+            if args.get("dies") == "transform":
+                die()
+            size = pulumi.Output.from_input(call.props["size"]).apply(lambda size: int(size) + 100)
+            return pulumi.ResourceTransformResult({**call.props, "size": size}, call.opts)
 
         async def repeat(call: pulumi.ErrorHookArgs) -> bool:
             happens("on_error", call.name)
