@@ -143,12 +143,12 @@ test-node: npm-package $(VENV)/.complete go-plugins
 OLDEST_PYTHON_SDK := 3.248.0
 OLDEST_NODE_SDK := 3.248.0
 PYTHON_SDKS := $(shell sed -n 's/^automation = \["\(.*\)"\]/\1/p' pyproject.toml)
-# With components that Python and Go host.
-PYTHON_SDK_TESTS := $(addprefix bindings-python/tests/,test_sdk.py test_sdk_callbacks.py test_sdk_callback_failures.py test_sdk_components.py \
-	test_sdk_differences.py test_component_sdk_options.py test_component_callbacks.py)
-SDK_TESTS := $(patsubst %,bindings-node/tests/%.test.mjs,installed sdk sdk_callbacks sdk_components sdk_differences sdk_callback_failures project_callbacks policies)
-COMPONENT_TESTS := $(patsubst %,bindings-node/tests/%.test.mjs,component_values component_guards component_uses component_sdk_options component_methods \
-	component_plugins module_plugins)
+# With all tests of components, in Python with those that Python and Go host; `bindings-python/tests/test_matrix.py` compares the lists with the folders.
+PYTHON_SDK_TESTS := $(patsubst %,bindings-python/tests/test_%.py,sdk sdk_callbacks sdk_callback_failures sdk_components sdk_differences sdk_features \
+	sdk_packages project_callbacks policies) $(wildcard bindings-python/tests/test_component_*.py)
+SDK_TESTS := $(patsubst %,bindings-node/tests/%.test.mjs,installed sdk sdk_callbacks sdk_components sdk_differences sdk_callback_failures sdk_packages \
+	project_callbacks policies)
+COMPONENT_TESTS := $(wildcard bindings-node/tests/component_*.test.mjs) bindings-node/tests/module_plugins.test.mjs
 
 # node-matrix EXECUTABLE NAME MAJOR SDK: prints the versions of Node and the SDK. Where tests run in CI, that of Node has to be MAJOR; that of the SDK
 # has to be SDK, if that is given.
@@ -163,7 +163,7 @@ test-newest-python-sdk: PYTHON_SDK = $(PYTHON_SDKS)
 test-oldest-python-sdk test-newest-python-sdk: test-%-python-sdk: wheel
 	$(PYTHON) -m venv build/sdk-$*-python
 	build/sdk-$*-python/bin/pip install --quiet --disable-pip-version-check --upgrade "$(PYTHON_SDK)" "$$(grep ^pytest= requirements-dev.txt || \
-	    grep '^pytest>' requirements-dev.txt)" "$$(grep ^pytest-timeout requirements-dev.txt)"
+	    grep '^pytest>' requirements-dev.txt)" "$$(grep ^pytest-timeout requirements-dev.txt)" "$$(grep ^pulumi-policy requirements-dev.txt)"
 	build/sdk-$*-python/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps build/wheels/*.whl
 	build/sdk-$*-python/bin/python -c 'import importlib.metadata as m; print("the $* SDK for Python:", m.version("pulumi"))'
 	build/sdk-$*-python/bin/python -m pytest -p no:cacheprovider -k "not tsbox" $(PYTHON_SDK_TESTS)
