@@ -16,6 +16,8 @@ use crate::{
         Exists, ExistsDocument, Invoke, InvokeDocument, MethodCall, MethodDocument, Read, ReadDocument,
         Registration, RegistrationDocument, ResourceTransform,
     },
+    resource::ProviderReference,
+    token::TypeToken,
 };
 
 /// Whose options a program writes.
@@ -75,7 +77,25 @@ pub fn registration_of_options(options: Value, language: Language, subject: &str
     for name in ["type", "name"] {
         document[name] = "".into();
     }
-    read_checked::<RegistrationDocument>(document, subject).map(Registration::from)
+    let registration = read_checked::<RegistrationDocument>(document, subject).map(Registration::from)?;
+    check_providers(&registration, subject)?;
+    Ok(registration)
+}
+
+/// Refuses a provider of another package than the one that it is named for: the default provider would take its place.
+fn check_providers(registration: &Registration, subject: &str) -> Result<()> {
+    for (package, reference) in &registration.providers {
+        let Ok(reference) = ProviderReference::parse(reference) else {
+            continue;
+        };
+        let provided = TypeToken::from(reference.urn.resource_type());
+        if let Some(provided) = provided.provided_package().filter(|provided| provided != package) {
+            return Err(Error::invalid(format!(
+                "providers names a provider of the package {provided:?} for the package {package:?}, in the options of {subject}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Reads the JSON of a registration, as [`Registration::from_json`] does.
@@ -95,8 +115,11 @@ pub fn registration_with(
     language: Language,
     transform: &dyn Fn(&str) -> Option<Arc<dyn ResourceTransform>>,
 ) -> Result<Registration> {
-    Registration::from_json_with(json, transform)
-        .map_err(|error| explained::<RegistrationDocument>(json, language, error, ["the resource", "name"]))
+    let registration = Registration::from_json_with(json, transform).map_err(|error| {
+        explained::<RegistrationDocument>(json, language, error, ["the resource", "name"])
+    })?;
+    check_providers(&registration, &format!("the resource {:?}", registration.name))?;
+    Ok(registration)
 }
 
 /// Reads the JSON of a read, as [`Read::from_json`] does.
@@ -214,6 +237,26 @@ mod tests {
             let expected = format!("{message}, in the options of the resource 'a'");
             assert_eq!(refusal(OptionsOf::Resource, options), expected);
         }
+    }
+
+    #[test]
+    fn providers_are_named_for_their_own_package() {
+        let provider = "urn:pulumi:dev::shop::pulumi:providers:notes::north::id";
+        let document = |package: &str| {
+            let document = json!({"type": "box:index:Box", "name": "b", "remote": true, "providers": {package: provider}});
+            registration(document.to_string().as_bytes(), Language::Node)
+        };
+        document("notes").unwrap();
+        assert_eq!(
+            document("notez").unwrap_err().message(),
+            "providers names a provider of the package \"notes\" for the package \"notez\", in the options of the resource \"b\""
+        );
+        let options = json!({"providers": {"notez": provider}});
+        let error = registration_of_options(options, Language::Python, "the resource 'b'").unwrap_err();
+        assert!(
+            error.message().ends_with("in the options of the resource 'b'"),
+            "{error}"
+        );
     }
 
     #[test]
