@@ -347,14 +347,14 @@ mod tests {
         pass(&constructs, 600).await;
         let reports = reports.lock().unwrap();
         assert_eq!(reports.len(), 1);
-        assert!(
-            reports[0].starts_with(
-                "no call has begun or ended for 30 s, while these are in progress:\n  \
-                 construct of urn:pulumi:dev::shop::box:index:Box::a (30 s)\n  \
-                 create of urn:pulumi:dev::shop::box:index:Box$box:index:State::a-state (30 s)\nwhere these wait"
-            ),
-            "{}",
-            reports[0]
+        assert_eq!(
+            reports[0],
+            "no call has begun or ended for 30 s, while these are in progress:\n  \
+             construct of urn:pulumi:dev::shop::box:index:Box::a (30 s)\n  \
+             create of urn:pulumi:dev::shop::box:index:Box$box:index:State::a-state (30 s)\n\
+             where these wait for each other, the plugin has to serve them at the same time: one with the Pulumi SDK for \
+             Python constructs one component after the other before version 3.272, and later has a thread for each of a \
+             few registrations, by the number of processors"
         );
     }
 
