@@ -1,4 +1,4 @@
-/** Components with a state resource in plugins in Python and Go: its calls wait for Construct, and Construct for them. */
+/** Components with a state resource in plugins in Python and Go: its calls hand the recorded state to Construct, and wait for the new one. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -14,6 +14,9 @@ const OUTER = ["pymodule", "gobox"];
 /** The number of modules in the program; each has one inside, of the other package. */
 const TOP = 4;
 const COUNT = 2 * TOP;
+const NAMES = Array.from({ length: TOP }, (_, number) => [`module-${number}`, `module-${number}-in`]).flat();
+/** The largest number of calls at a time; without one, it is 16. */
+const UNBOUNDED = 2 ** 31 - 1;
 /** More threads than the SDK for Python waits on here. */
 const THREADS = "32";
 /** Far more than an operation takes, and less than any timer of the engine that reports a stall, which is 30 seconds. In milliseconds. */
@@ -73,32 +76,58 @@ async function open(t, written, environment = {}) {
         assert.deepEqual(result.diagnostics.filter(({ severity }) => severity === "warning"), []);
         const met = existsSync(log) ? new Set(readFileSync(log, "utf8").trim().split("\n")) : new Set();
         rmSync(log, { force: true });
-        const names = Array.from({ length: TOP }, (_, number) => [`module-${number}`, `module-${number}-in`]).flat();
-        assert.deepEqual([...met].sort(), methods.flatMap((method) => names.map((name) => `${method} ${name}`)).sort());
+        assert.deepEqual([...met].sort(), methods.flatMap((method) => NAMES.map((name) => `${method} ${name}`)).sort());
         return result;
+    };
+    /**
+     * Checks what is recorded: the state of each module is what its last Construct has made of the one it was given. `saw` has the sizes in the given
+     * state, which is otherwise like the new one; without sizes, there was none.
+     */
+    opened.keeps = async (saw, sizes) => {
+        const { resources } = (await opened.stack.exportDeployment()).deployment;
+        const known = Object.fromEntries(resources.map((resource) => [resource.urn.split("::").at(-1), resource]));
+        for (const name of NAMES) {
+            const recorded = { module: name, sizes, made: [known[`${name}-0`].urn, known[`${name}-1`].urn] };
+            assert.deepEqual(known[`${name}-state`].outputs, recorded);
+            assert.deepEqual(known[name].outputs, { made: 2, saw: saw.length === 0 ? {} : { ...recorded, sizes: saw } });
+        }
     };
     return opened;
 }
 
-test("calls that wait for Construct never hang, one at a time, in a program of the SDK", { skip }, async (t) => {
-    const opened = await open(t, programs.sdk);
-    const { stack, meets, memory } = opened;
-    await meets(stack.preview({ parallel: 1 }), "create");
-    assert.equal(memory.things.size, 0);
-    assert.equal((await meets(stack.up({ parallel: 1 }), "create")).changes.create, 1 + 4 * COUNT);
-    assert.deepEqual(Object.keys((await meets(stack.up({ parallel: 1 }), "diff")).changes), ["same"]);
-    await meets(stack.refresh({ parallel: 1 }));
-    await meets(stack.refresh({ parallel: 1, refreshProgram: true }), "read");
-    await meets(stack.destroy({ parallel: 1 }));
-    assert.equal(memory.things.size, 0);
-});
+for (const parallel of [1, 2]) {
+    test(`calls that wait for Construct never hang, ${parallel} at a time, in a program of the SDK`, { skip }, async (t) => {
+        const opened = await open(t, programs.sdk);
+        const { stack, meets, keeps, memory } = opened;
+        await meets(stack.preview({ parallel }), "create");
+        assert.equal(memory.things.size, 0);
+        assert.equal((await meets(stack.up({ parallel }), "create")).changes.create, 1 + 4 * COUNT);
+        await keeps([], [1]);
+        assert.deepEqual(Object.keys((await meets(stack.up({ parallel }), "diff")).changes), ["same"]);
+        await keeps([1], [1]);
+        opened.size = 2;
+        await meets(stack.preview({ parallel }), "diff");
+        assert.equal((await meets(stack.up({ parallel }), "diff")).changes.update, 3 * COUNT);
+        await keeps([1], [1, 2]);
+        await meets(stack.refresh({ parallel }));
+        await keeps([1], [1, 2]);
+        await meets(stack.refresh({ parallel, refreshProgram: true }), "read");
+        await keeps([1, 2], [1, 2]);
+        await meets(stack.destroy({ parallel }));
+        assert.equal(memory.things.size, 0);
+    });
+}
 
-test("an update waits for Construct where its Diff does not", { skip }, async (t) => {
-    const opened = await open(t, programs.own, { MODULE_SKIPS: "diff" });
-    const { stack, meets } = opened;
-    await meets(stack.up(), "create");
-    opened.size = 2;
-    await meets(stack.preview(), "update");
-    assert.equal((await meets(stack.up({ refresh: true }), "update")).changes.update, 3 * COUNT);
-    await meets(stack.destroy());
-});
+for (const [name, parallel] of [["two at a time", 2], ["unbounded", UNBOUNDED]]) {
+    test(`an update waits for Construct where its Diff does not, ${name}`, { skip }, async (t) => {
+        const opened = await open(t, programs.own, { MODULE_SKIPS: "diff" });
+        const { stack, meets, keeps } = opened;
+        await meets(stack.up({ parallel }), "create");
+        await keeps([], [1]);
+        opened.size = 2;
+        await meets(stack.preview({ parallel }), "update");
+        assert.equal((await meets(stack.up({ parallel, refresh: true }), "update")).changes.update, 3 * COUNT);
+        await keeps([1], [1, 2]);
+        await meets(stack.destroy({ parallel }));
+    });
+}

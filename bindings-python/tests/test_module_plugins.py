@@ -24,6 +24,9 @@ THREADS = 32
 OUTER = ["pymodule", "gobox"]
 TOP = 4
 COUNT = 2 * TOP
+# The largest number of calls at a time; without one, it is 16.
+UNBOUNDED = 2**31 - 1
+NAMES = [f"module-{number}{inner}" for number in range(TOP) for inner in ("", "-in")]
 
 
 # Far more than an operation takes, and less than any timer of the engine that reports a stall: that is 30 seconds.
@@ -49,11 +52,22 @@ class Modules:
     async def meets(self, operation: sw.Operation, *methods: str) -> sw.Result:
         """Awaits an operation in which these methods, and no others, have waited for the Construct of each module."""
         result = await soon(operation)
-        names = {f"module-{number}{inner}" for number in range(TOP) for inner in ("", "-in")}
         met = set(self.log.read_text().splitlines()) if self.log.exists() else set()
         self.log.unlink(missing_ok=True)
-        assert met == {f"{method} {name}" for method in methods for name in names}
+        assert met == {f"{method} {name}" for method in methods for name in NAMES}
         return result
+
+    async def keeps(self, saw: list[int], sizes: list[int]) -> None:
+        """Checks what is recorded: the state of each module is what its last Construct has made of the one it was given.
+
+        `saw` has the sizes in the given state, which is otherwise like the new one; without sizes, there was none.
+        """
+        known = states(await self.stack.export_deployment())
+        for name in NAMES:
+            made = [known[f"{name}-{number}"]["urn"] for number in range(2)]
+            recorded = {"module": name, "sizes": sizes, "made": made}
+            assert known[f"{name}-state"]["outputs"] == recorded
+            assert known[name]["outputs"] == {"made": 2, "saw": {**recorded, "sizes": saw} if saw else {}}
 
     async def live(self, memory: Memory, resize: Any) -> None:
         """Plays all operations."""
@@ -62,15 +76,20 @@ class Modules:
         assert memory.things == {}
         made = await self.meets(stack.up(**limits), "create")
         assert made.changes["create"] == 1 + 4 * COUNT
+        await self.keeps([], [1])
         same = await self.meets(stack.up(**limits), "diff")
         assert set(same.changes) == {"same"}
+        await self.keeps([1], [1])
         resize()
         await self.meets(stack.preview(**limits), "diff")
         # Construct has ended, or its things are made, before an update begins: its Diff has waited.
         changed = await self.meets(stack.up(**limits), "diff")
         assert changed.changes["update"] == 3 * COUNT, changed.changes
+        await self.keeps([1], [1, 2])
         await self.meets(stack.refresh(**limits))
+        await self.keeps([1], [1, 2])
         await self.meets(stack.refresh(refresh_program=True, **limits), "read")
+        await self.keeps([1, 2], [1, 2])
         known = states(await stack.export_deployment())
         assert known["module-3-in"]["parent"] == known["module-3"]["urn"]
         assert known["module-3-in-1"]["parent"] == known["module-3-in"]["urn"]
@@ -81,14 +100,17 @@ class Modules:
         """Plays operations in which Diff does not wait: Construct waits for what comes after it. Each has changes, as nothing else follows Diff."""
         stack, limits = self.stack, self.limits
         await self.meets(stack.up(**limits), "create")
+        await self.keeps([], [1])
         resize()
         await self.meets(stack.preview(**limits), "update")
         changed = await self.meets(stack.up(refresh=True, **limits), "update")
         assert changed.changes["update"] == 3 * COUNT, changed.changes
+        await self.keeps([1], [1, 2])
         resize()
         # Its Read has waited before an update begins.
         changed = await self.meets(stack.up(refresh=True, refresh_program=True, **limits), "read")
         assert changed.changes["update"] == 3 * COUNT, changed.changes
+        await self.keeps([1, 2], [1, 2, 3])
         await self.meets(stack.destroy(**limits))
         assert memory.things == {}
 
@@ -140,7 +162,7 @@ def sdk_program(size: Callable[[], int], inner: str) -> sw.Program:
 
 @pytest.mark.parametrize(
     ("parallel", "inner", "written"),
-    [(parallel, inner, own_program) for parallel in (1, 2, 0) for inner in ("same", "other")] + [(0, "other", sdk_program)],
+    [(parallel, inner, own_program) for parallel in (1, 2, 0) for inner in ("same", "other")] + [(2, "other", sdk_program), (0, "other", sdk_program)],
     ids=lambda value: getattr(value, "__name__", value),
 )
 @on_loop
@@ -159,7 +181,7 @@ async def test_calls_that_wait_for_construct_never_hang(
 
 @pytest.mark.parametrize(
     ("parallel", "written"),
-    [(1, own_program), (1, sdk_program), (0, sdk_program)],
+    [(1, own_program), (2, own_program), (1, sdk_program), (2, sdk_program), (0, sdk_program)],
     ids=lambda value: getattr(value, "__name__", value),
 )
 @on_loop
@@ -201,7 +223,7 @@ async def modules(
         plugins=sw.Plugins(commands=commands),
     ) as engine:
         stack = await engine.stack("shop/dev", written(lambda: size, inner))
-        yield Modules(stack, {"parallel": parallel} if parallel else {}, log), resize
+        yield Modules(stack, {"parallel": parallel or UNBOUNDED}, log), resize
 
 
 @pytest.mark.parametrize("parallel", [1, 0], ids=["one", "unbounded"])
@@ -222,7 +244,7 @@ async def test_all_threads_of_the_sdk_but_one_can_wait(tmp_path: Path, memory: M
         plugins=sw.Plugins(commands={"pymodule": command}),
     ) as engine:
         stack = await engine.stack("shop/dev", program)
-        limits: dict[str, Any] = {"parallel": parallel} if parallel else {}
+        limits: dict[str, Any] = {"parallel": parallel or UNBOUNDED}
         made = await soon(stack.up(**limits))
         assert made.changes["create"] == 1 + 4 * count
         await soon(stack.destroy(**limits))

@@ -1,46 +1,58 @@
-// This file holds a component with a state resource, whose calls wait for what Construct registers, and Construct for them.
+// This file holds a component with a state resource: its calls hand the recorded state to Construct, and wait for the new one.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"reflect"
+	"slices"
 	"sync"
 
 	p "github.com/pulumi/pulumi-go-provider"
 	"github.com/pulumi/pulumi-go-provider/infer"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi/internals"
 )
 
-// meeting is where the calls on the state of one component in Construct wait.
+// meeting is where a call on the state of a component hands the recorded state to Construct, and Construct leaves the new one.
 type meeting struct {
+	// asked is closed when old is set, and made when new is; new is nil where Construct fails.
 	asked, made chan struct{}
 	ask         sync.Once
+	old, new    *Kept
 }
 
-// meetings are those of the components in Construct, by name.
+// meetings are the last ones of the modules, by name: an update may begin after the end of Construct.
 var meetings sync.Map
 
-// meet waits until the Construct that is in flight has made its things; without one, there is nothing to wait for.
-// Where MODULE_LOG names a file, a call that has waited adds a line to it: the method and the module. The method in
-// MODULE_SKIPS does not wait.
-func meet(ctx context.Context, method, module string) error {
+// errNoState is the failure of a call whose Construct has failed.
+var errNoState = errors.New("no new state has been made")
+
+// meet hands the recorded state to the Construct that is in flight, and returns the new state. It is nil where no Construct has
+// made one, and for the method in MODULE_SKIPS, which does not wait.
+// Where MODULE_LOG names a file, a call that has waited adds a line to it: the method and the module.
+func meet(ctx context.Context, method, module string, recorded *Kept) (*Kept, error) {
 	found, ok := meetings.Load(module)
 	if !ok || method == os.Getenv("MODULE_SKIPS") {
-		return nil
+		return nil, nil
 	}
 	here := found.(*meeting)
 	select {
 	case <-here.made:
-		return nil
+		return here.new, nil
 	default:
 	}
-	here.ask.Do(func() { close(here.asked) })
+	here.ask.Do(func() {
+		here.old = recorded
+		close(here.asked)
+	})
 	select {
 	case <-here.made:
-		return note("MODULE_LOG", method+" "+module)
+		return here.new, note("MODULE_LOG", method+" "+module)
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 }
 
@@ -62,34 +74,53 @@ func note(variable, line string) error {
 // State is the state resource.
 type State struct{}
 
-// StateArgs are its inputs and its outputs.
+// StateArgs are its inputs.
 type StateArgs struct {
-	Size   float64 `pulumi:"size"`
-	Module string  `pulumi:"module"`
+	Module string `pulumi:"module"`
 }
 
-func (State) Create(ctx context.Context, req infer.CreateRequest[StateArgs]) (infer.CreateResponse[StateArgs], error) {
-	err := meet(ctx, "create", req.Inputs.Module)
-	return infer.CreateResponse[StateArgs]{ID: "state", Output: req.Inputs}, err
+// Kept are its outputs: the sizes that the module has had, and the URNs of the two things that its Construct has registered.
+type Kept struct {
+	Module string    `pulumi:"module"`
+	Sizes  []float64 `pulumi:"sizes"`
+	Made   []string  `pulumi:"made"`
 }
 
-func (State) Diff(ctx context.Context, req infer.DiffRequest[StateArgs, StateArgs]) (infer.DiffResponse, error) {
-	err := meet(ctx, "diff", req.Inputs.Module)
-	return infer.DiffResponse{HasChanges: req.Inputs != req.State}, err
+func (State) Create(ctx context.Context, req infer.CreateRequest[StateArgs]) (infer.CreateResponse[Kept], error) {
+	made, err := meet(ctx, "create", req.Inputs.Module, nil)
+	if err == nil && made == nil {
+		err = errNoState
+	}
+	if err != nil {
+		return infer.CreateResponse[Kept]{}, err
+	}
+	return infer.CreateResponse[Kept]{ID: "state", Output: *made}, nil
 }
 
-func (State) Update(
-	ctx context.Context, req infer.UpdateRequest[StateArgs, StateArgs],
-) (infer.UpdateResponse[StateArgs], error) {
-	err := meet(ctx, "update", req.Inputs.Module)
-	return infer.UpdateResponse[StateArgs]{Output: req.Inputs}, err
+// Diff compares the recorded state with the new one. One that does not wait expects changes.
+func (State) Diff(ctx context.Context, req infer.DiffRequest[StateArgs, Kept]) (infer.DiffResponse, error) {
+	made, err := meet(ctx, "diff", req.Inputs.Module, &req.State)
+	changes := os.Getenv("MODULE_SKIPS") == "diff" || (made != nil && !reflect.DeepEqual(*made, req.State))
+	return infer.DiffResponse{HasChanges: changes}, err
 }
 
+func (State) Update(ctx context.Context, req infer.UpdateRequest[StateArgs, Kept]) (infer.UpdateResponse[Kept], error) {
+	made, err := meet(ctx, "update", req.Inputs.Module, &req.State)
+	if err == nil && made == nil {
+		err = errNoState
+	}
+	if err != nil {
+		return infer.UpdateResponse[Kept]{}, err
+	}
+	return infer.UpdateResponse[Kept]{Output: *made}, nil
+}
+
+// Read returns the recorded state.
 func (State) Read(
-	ctx context.Context, req infer.ReadRequest[StateArgs, StateArgs],
-) (infer.ReadResponse[StateArgs, StateArgs], error) {
-	err := meet(ctx, "read", req.Inputs.Module)
-	return infer.ReadResponse[StateArgs, StateArgs]{ID: req.ID, Inputs: req.Inputs, State: req.State}, err
+	ctx context.Context, req infer.ReadRequest[StateArgs, Kept],
+) (infer.ReadResponse[StateArgs, Kept], error) {
+	_, err := meet(ctx, "read", req.Inputs.Module, &req.State)
+	return infer.ReadResponse[StateArgs, Kept]{ID: req.ID, Inputs: req.Inputs, State: req.State}, err
 }
 
 // ModuleArgs are the inputs of a Module.
@@ -102,6 +133,8 @@ type ModuleArgs struct {
 type Module struct {
 	pulumi.ResourceState
 	Made pulumi.IntOutput `pulumi:"made"`
+	// Saw is the recorded state that Construct was given: empty for one that is created.
+	Saw pulumi.MapOutput `pulumi:"saw"`
 }
 
 type plainResource struct {
@@ -116,10 +149,7 @@ func NewModule(ctx *pulumi.Context, name string, args ModuleArgs, options ...pul
 	}
 	here := &meeting{asked: make(chan struct{}), made: make(chan struct{})}
 	meetings.Store(name, here)
-	defer func() {
-		close(here.made)
-		meetings.Delete(name)
-	}()
+	defer close(here.made)
 	if err := registerInside(ctx, name, args, pulumi.Parent(module)); err != nil {
 		return nil, err
 	}
@@ -129,13 +159,26 @@ func NewModule(ctx *pulumi.Context, name string, args ModuleArgs, options ...pul
 		return nil, ctx.Context().Err()
 	}
 	made, err := registerThings(ctx, name, args, pulumi.Parent(module))
-	module.Made = pulumi.Int(made).ToIntOutput()
-	return module, err
+	if err != nil {
+		return nil, err
+	}
+	here.new = &Kept{Module: name, Made: made}
+	saw := pulumi.Map{}
+	if old := here.old; old != nil {
+		here.new.Sizes = slices.Clone(old.Sizes)
+		saw["module"], saw["made"] = pulumi.String(old.Module), pulumi.ToStringArray(old.Made)
+		saw["sizes"] = pulumi.ToFloat64Array(old.Sizes)
+	}
+	if had := here.new.Sizes; len(had) == 0 || had[len(had)-1] != args.Size {
+		here.new.Sizes = append(had, args.Size)
+	}
+	module.Made, module.Saw = pulumi.Int(len(made)).ToIntOutput(), saw.ToMapOutput()
+	return module, nil
 }
 
 // registerInside registers the state and the inner module.
 func registerInside(ctx *pulumi.Context, name string, args ModuleArgs, below pulumi.ResourceOption) error {
-	inputs := pulumi.Map{"size": pulumi.Float64(args.Size), "module": pulumi.String(name)}
+	inputs := pulumi.Map{"module": pulumi.String(name)}
 	err := ctx.RegisterResource("gobox:index:State", name+"-state", inputs, &plainResource{}, below)
 	if err != nil || len(args.Inner) == 0 {
 		return err
@@ -144,26 +187,24 @@ func registerInside(ctx *pulumi.Context, name string, args ModuleArgs, below pul
 	return ctx.RegisterRemoteComponentResource(args.Inner[0]+":index:Module", name+"-in", inputs, &Module{}, below)
 }
 
-// registerThings registers two things and waits until they are there.
-func registerThings(ctx *pulumi.Context, name string, args ModuleArgs, below pulumi.ResourceOption) (int, error) {
-	known := make(chan struct{}, 2)
-	for number := range 2 {
-		thing, inputs := &plainResource{}, pulumi.Map{"size": pulumi.Float64(args.Size)}
-		err := ctx.RegisterResource("things:index:Thing", fmt.Sprintf("%s-%d", name, number), inputs, thing, below)
+// registerThings registers two things, waits until they are there, and returns their URNs.
+func registerThings(ctx *pulumi.Context, name string, args ModuleArgs, below pulumi.ResourceOption) ([]string, error) {
+	things := make([]*plainResource, 2)
+	for number := range things {
+		things[number] = &plainResource{}
+		inputs := pulumi.Map{"size": pulumi.Float64(args.Size)}
+		own := fmt.Sprintf("%s-%d", name, number)
+		if err := ctx.RegisterResource("things:index:Thing", own, inputs, things[number], below); err != nil {
+			return nil, err
+		}
+	}
+	made := []string{}
+	for _, thing := range things {
+		known, err := internals.UnsafeAwaitOutput(ctx.Context(), thing.URN())
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		thing.URN().ApplyT(func(pulumi.URN) bool {
-			known <- struct{}{}
-			return true
-		})
+		made = append(made, string(known.Value.(pulumi.URN)))
 	}
-	for range 2 {
-		select {
-		case <-known:
-		case <-ctx.Context().Done():
-			return 0, ctx.Context().Err()
-		}
-	}
-	return 2, nil
+	return made, nil
 }
