@@ -22,8 +22,17 @@ PASSED: dict[str, dict[str, Any]] = {
 }
 
 VERSION = tuple(int(part) for part in metadata.version("pulumi").split(".")[:2])
-# The hosts that read the URN of `deleted_with` as the reference of a provider, which is an invalid one.
+# The hosts that read the URN of `deleted_with` as the reference of a provider, and register the component with an invalid one.
 REFUSE_DELETED_WITH = {"tsbox"} if VERSION >= (3, 272) else {"tsbox", "pybox"}
+
+
+# The hosts that register a component with an option; those of Python before 3.272 refuse `replace_with`, as they do `deleted_with`.
+REGISTER = {
+    "deletedWith": {"pybox", "gobox", "gobox_newest"} - REFUSE_DELETED_WITH,
+    "replaceWith": {"pybox", "gobox_newest"} - REFUSE_DELETED_WITH,
+    "additionalSecretOutputs": {"gobox", "gobox_newest"},
+}
+REFUSE = {"deletedWith": REFUSE_DELETED_WITH, "replaceWith": REFUSE_DELETED_WITH - {"tsbox"}, "additionalSecretOutputs": set[str]()}
 
 
 @pytest.fixture(params=["pybox", "tsbox", "gobox"])
@@ -88,6 +97,38 @@ async def test_options_reach_the_component_and_what_is_below_it(
         await stack.up()
         assert len(memory.things) == 2, "what is retained stays"
         assert "box" not in states(await stack.export_deployment())
+
+
+@pytest.mark.parametrize("host", PASSED)
+@pytest.mark.parametrize("option", REGISTER)
+@on_loop
+async def test_a_host_registers_a_component_with_an_option_leaves_it_out_or_refuses_it(
+    tmp_path: Path, memory: Memory, request: pytest.FixtureRequest, host: str, option: str
+) -> None:
+    package = package_of(host, request)
+
+    async def program(ctx: sw.Context) -> None:
+        first = ctx.resource("things:index:Thing", "first", {"size": 1})
+        given: dict[str, Any] = {
+            "deletedWith": {"deleted_with": first},
+            "replaceWith": {"replace_with": [first]},
+            "additionalSecretOutputs": {"additional_secret_outputs": ["doubled"]},
+        }[option]
+        ctx.remote_component(f"{package[0]}:index:Box", "box", {"size": 1}, **given)
+
+    async with engine(tmp_path, memory, package) as running:
+        stack = await running.stack("shop/dev", program)
+        error = (await stack.up().wait()).error
+        known = states(await stack.export_deployment())
+        if host in REFUSE[option]:
+            what = option[0].upper() + option[1:]
+            text = f'invalid {what} URN: invalid URN "urn:pulumi:dev::shop::things:index:Thing"'
+            assert isinstance(error, sw.StackwrightError) and text in str(error) and known.keys().isdisjoint({"box", "box-lid"})
+            return
+        assert error is None and "box-lid" in known
+        first = known["first"]["urn"]
+        values = {"deletedWith": first, "replaceWith": [first], "additionalSecretOutputs": ["doubled"]}
+        assert known["box"].get(option) == (values[option] if host in REGISTER[option] else None)
 
 
 @on_loop
