@@ -151,7 +151,7 @@ test("an operation iterates over its events", async () => {
     assert.equal((await operation).changes.same, 3);
 });
 
-/** Declares a component, a thing, a thing below the component, and a thing that is read, each as `changed` says. */
+/** Declares a component, a thing, a thing below the component, and a thing that is read, each as in `changed`. */
 function declare(context, changed = {}) {
     const usual = {
         box: () => context.component("shop:index:Box", "box"),

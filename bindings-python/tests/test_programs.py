@@ -431,7 +431,7 @@ class Busy(Memory):
 
 
 def declare(ctx: sw.Context, **changed: Callable[[sw.Resource], sw.Resource]) -> dict[str, sw.Resource]:
-    """Declares a component, a thing, a thing below the component, and a thing that is read, each as ``changed`` says."""
+    """Declares a component, a thing, a thing below the component, and a thing that is read, each as in ``changed``."""
     box = changed["box"](None) if "box" in changed else ctx.component("shop:index:Box", "box")  # type: ignore[arg-type]
     usual: dict[str, Callable[[sw.Resource], sw.Resource]] = {
         "keep": lambda _: ctx.resource(THING, "keep", {"v": 1}),

@@ -20,7 +20,7 @@ pub(super) struct Cascades {
 /// `candidates` has the host of each deletion that could be; the host's deletion comes after it in `order`. A record cannot
 /// outlive what it depends on: where one of these must be deleted before the host, the deletion is recorded by itself.
 /// The others of these are deleted after the host. What is below a host that is a component comes after the deletion as well;
-/// `depends_on` tells whether a candidate depends on what comes after it by itself, and not only because of its host.
+/// `depends_on` returns whether a candidate depends on what comes after it by itself, and not only because of its host.
 pub(super) fn cascades(
     candidates: &[Option<usize>],
     order: &[Vec<usize>],

@@ -24,6 +24,8 @@ pub(super) struct Admission {
     pub(super) in_flight: InFlight,
     /// The monitor has ended.
     closed: CancellationToken,
+    /// Code of a provider has been given up, because the stopped run has worked on nothing else: all other code is, too.
+    silent: CancellationToken,
 }
 
 /// Where the work of a request begins.
@@ -43,6 +45,7 @@ impl Admission {
             executor,
             in_flight: InFlight::default(),
             closed,
+            silent: CancellationToken::new(),
         }
     }
 
@@ -165,7 +168,10 @@ impl Admission {
     ) -> Result<T, RequestError> {
         let silent = async {
             self.executor.control().stopped().await;
-            self.executor.activity().quiet(CODE_GRACE).await;
+            tokio::select! {
+                () = self.executor.activity().quiet(CODE_GRACE) => self.silent.cancel(),
+                () = self.silent.cancelled() => {}
+            }
         };
         tokio::select! {
             biased;
