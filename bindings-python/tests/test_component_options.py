@@ -109,12 +109,12 @@ async def test_a_host_registers_a_component_with_an_option_leaves_it_out_or_refu
 
     async def program(ctx: sw.Context) -> None:
         first = ctx.resource("things:index:Thing", "first", {"size": 1})
-        given: dict[str, Any] = {
+        given: dict[str, dict[str, Any]] = {
             "deletedWith": {"deleted_with": first},
             "replaceWith": {"replace_with": [first]},
             "additionalSecretOutputs": {"additional_secret_outputs": ["doubled"]},
-        }[option]
-        ctx.remote_component(f"{package[0]}:index:Box", "box", {"size": 1}, **given)
+        }
+        ctx.remote_component(f"{package[0]}:index:Box", "box", {"size": 1}, **given[option])
 
     async with engine(tmp_path, memory, package) as running:
         stack = await running.stack("shop/dev", program)
@@ -126,8 +126,8 @@ async def test_a_host_registers_a_component_with_an_option_leaves_it_out_or_refu
             assert isinstance(error, sw.StackwrightError) and text in str(error) and known.keys().isdisjoint({"box", "box-lid"})
             return
         assert error is None and "box-lid" in known
-        first = known["first"]["urn"]
-        values = {"deletedWith": first, "replaceWith": [first], "additionalSecretOutputs": ["doubled"]}
+        urn = known["first"]["urn"]
+        values = {"deletedWith": urn, "replaceWith": [urn], "additionalSecretOutputs": ["doubled"]}
         assert known["box"].get(option) == (values[option] if host in REGISTER[option] else None)
 
 
