@@ -262,8 +262,9 @@ export class ProgramContext extends CallbackContext {
      *     context.runSdk(({ index }) => ({ url: new StaticPage(request.name, { index }).url }), request.inputs)
      * ```
      *
-     * `options.sdk` selects the copy of the SDK, as in `sdkProgram`. The promise is rejected with what the code throws. The operation
-     * fails then, also where the program catches that: the engine does not know what the code would have registered, and would delete it.
+     * `options.sdk` selects the copy of the SDK, as in `sdkProgram`. The promise is rejected with what the code throws. Where
+     * a resource that the code has made cannot be registered, or the inputs have failed, the operation fails also when the program catches
+     * that: the engine would delete what it does not know.
      */
     async runSdk(code: SdkCode, inputs: Inputs = {}, options: { sdk?: string | URL } = {}): Promise<{ [name: string]: Output }> {
         if (typeof code !== "function") {
@@ -273,17 +274,17 @@ export class ProgramContext extends CallbackContext {
         learnIn(this.#run, inputs);
         const running = untraced(async () => {
             this.#refuseLate("code of the SDK was run");
-            const sent = await named(inputs, (name) => `the values of the input ${name} of the SDK's code`);
+            const sent = await named(inputs, (name) => `the values of the input ${name} of the SDK's code`).catch((error: unknown) => {
+                // The engine does not know what the code would have registered.
+                if (!isA(error, CancelledError)) {
+                    this.#native.declarationUnreadable(this.#run.number, ...textsOf(error));
+                }
+                throw error;
+            });
             const dependencies = Object.fromEntries(
                 Object.entries(sent.dependencies).map(([name, urns]) => [name, [...urns, ...(this.#place?.origins ?? [])]] as [string, string[]]),
             );
             return runSdkCode(this.#run, this.#place?.component, code, { values: sent.values, dependencies }, options.sdk);
-        });
-        // The engine does not know what the code would have registered.
-        running.catch((error: unknown) => {
-            if (!isA(error, CancelledError)) {
-                this.#native.declarationUnreadable(this.#run.number, ...textsOf(error));
-            }
         });
         this.#await(running, () => true);
         const { values, dependencies } = await running;

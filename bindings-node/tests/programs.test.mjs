@@ -217,30 +217,34 @@ test("a new resource whose needs have failed is the affair of the program", asyn
     await engine.close();
 });
 
-test("failed code of the SDK fails the run also where the program goes on", async () => {
-    const memory = new Memory();
-    const engine = memoryEngine(memory);
-    let fails = false;
-    class Thing extends pulumi.CustomResource {
-        constructor() {
-            super(THING, "keep", { v: 1 });
-        }
-    }
-    const program = async (context) => {
-        context.resource(THING, "other");
-        const code = () => {
-            if (fails) {
-                throw new RangeError("no region");
+for (const failure of ["an input of a resource", "an input of the code"]) {
+    test(`code of the SDK for which ${failure} has failed fails the run also where the program goes on`, async () => {
+        const memory = new Memory();
+        const engine = memoryEngine(memory);
+        let fails = false;
+        class Thing extends pulumi.CustomResource {
+            constructor() {
+                const value = pulumi.output(1).apply((given) => {
+                    if (fails && failure === "an input of a resource") {
+                        throw new RangeError("the service is busy");
+                    }
+                    return given;
+                });
+                super(THING, "keep", { value });
             }
-            return { urn: new Thing().urn };
+        }
+        const program = async (context) => {
+            context.resource(THING, "other");
+            const failed = async () => Promise.reject(new Error("the service is busy"));
+            const inputs = fails && failure === "an input of the code" ? { v: failed() } : {};
+            await context.runSdk(() => ({ urn: new Thing().urn }), inputs).catch((error) => assert.match(error.message, /the service is busy/));
         };
-        await context.runSdk(code).catch((error) => assert.match(error.message, /no region/));
-    };
-    const stack = await engine.stack("shop/dev", { program });
-    await stack.up();
-    fails = true;
-    assert.match((await failureOf(stack.up())).message, /no region/);
-    assert.equal(memory.things.size, 2);
-    assert.ok(!memory.calls.some((call) => call.startsWith("delete")));
-    await engine.close();
-});
+        const stack = await engine.stack("shop/dev", { program });
+        await stack.up();
+        fails = true;
+        assert.match((await failureOf(stack.up())).message, /the service is busy|the program reported errors/);
+        assert.equal(memory.things.size, 2);
+        assert.ok(!memory.calls.some((call) => call.startsWith("delete")));
+        await engine.close();
+    });
+}

@@ -469,6 +469,9 @@ async def test_a_recorded_resource_whose_needs_have_failed_is_kept_although_the_
         failed = ctx.invoke("mem:index:busy")["x"]
         return declare(ctx, **{name: lambda box: make(ctx, failed, box)})
 
+    def recorded(ctx: sw.Context) -> None:
+        declare(ctx)
+
     async def program(ctx: sw.Context) -> None:
         for made in changed(ctx).values():
             with suppress(sw.StackwrightError):
@@ -480,7 +483,7 @@ async def test_a_recorded_resource_whose_needs_have_failed_is_kept_although_the_
                 made.wait()
 
     async with make_engine(mem=memory) as engine:
-        await (await engine.stack("shop/dev", lambda ctx: declare(ctx) and None)).up()
+        await (await engine.stack("shop/dev", recorded)).up()
         before = await (await engine.stack("shop/dev")).export_deployment()
         stack = await engine.stack("shop/dev", program if is_async else ordinary)
         for operation in (stack.preview, stack.up):
@@ -503,30 +506,33 @@ async def test_a_new_resource_whose_needs_have_failed_is_the_affair_of_the_progr
         assert dict((await (await engine.stack("shop/dev", program)).up()).changes) == {"create": 2}
 
 
+@pytest.mark.parametrize("failure", ["an input of a resource", "an input of the code"])
 @on_loop
-async def test_failed_code_of_the_sdk_fails_the_run_also_where_the_program_goes_on(make_engine: MakeEngine) -> None:
-    memory, fails = Memory(), False
+async def test_failed_code_of_the_sdk_fails_the_run_also_where_the_program_goes_on(make_engine: MakeEngine, failure: str) -> None:
+    memory, fails = Busy(), False
 
-    class Thing(pulumi.CustomResource):  # type: ignore[misc, name-defined]
+    class Thing(pulumi.CustomResource):
         def __init__(self) -> None:
-            super().__init__(THING, "keep", {"v": 1})
+            super().__init__(THING, "keep", {"v": pulumi.Output.from_input(1).apply(self.value)})
 
-    def code(_: Any) -> dict[str, Any]:
-        if fails:
-            raise LookupError("no region")
-        return {"urn": Thing().urn}
+        @staticmethod
+        def value(given: int) -> int:
+            if fails and failure == "an input of a resource":
+                raise LookupError("the service is busy")
+            return given
 
     async def program(ctx: sw.Context) -> None:
         ctx.resource(THING, "other")
+        inputs: dict[str, Any] = {"v": ctx.invoke("mem:index:busy")["x"]} if fails and failure == "an input of the code" else {}
         try:
-            await ctx.run_sdk(code)
-        except LookupError:
+            await ctx.run_sdk(lambda _: {"urn": Thing().urn}, inputs)
+        except Exception:
             assert fails
 
     async with make_engine(mem=memory) as engine:
         stack = await engine.stack("shop/dev", program)
         await stack.up()
         fails = True
-        with pytest.raises(sw.StackwrightError, match="LookupError: no region"):
+        with pytest.raises(sw.StackwrightError, match="the service is busy"):
             await stack.up()
         assert memory.count("delete") == 0 and len(memory.things) == 2

@@ -64,7 +64,7 @@ class Work:
         self._origins: Sequence[str] = ()
         self._exports: dict[str, PropertyValue] = {}
 
-    def _report_unreadable(self, error: Exception) -> None:
+    def _report_unreadable(self, error: BaseException) -> None:
         """Reports that a declaration has not reached the engine: a program that catches the error must not lose what it declares."""
         if not isinstance(error, CancelledError):
             self._run.declaration_unreadable(*_texts(error))

@@ -302,8 +302,8 @@ class Context(CallbackContext):
 
                 return await ctx.run_sdk(build, request.inputs)
 
-        Awaiting it raises what the code raises. The operation fails then, also where the program catches that: the engine does not know
-        what the code would have registered, and would delete it. When the operation is cancelled, calls of the engine are refused, and the code is
+        Awaiting it raises what the code raises. Where a resource that the code has made cannot be registered, or the inputs have failed, the
+        operation fails also when the program catches that: the engine would delete what it does not know. When the operation is cancelled, calls of the engine are refused, and the code is
         cancelled a second later.
 
         :raises InvalidInputError: when ``function`` is no function, or the SDK is not installed.
@@ -323,7 +323,7 @@ class Context(CallbackContext):
             text = to_json(substitute(inputs))
             parts.start_code(parts.Code(function, text, origins, self._run, self._component), settle)
 
-        self._defer(code, inputs, {}, start, code._settle, "the SDK's code")
+        self._defer(code, inputs, {}, start, code._settle, "the SDK's code", given_up=self._report_unreadable)
         return code
 
     def export(self, name: str, value: PropertyValue) -> None:

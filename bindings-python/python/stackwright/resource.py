@@ -235,9 +235,6 @@ class SdkCode(Deferred[Mapping[str, Output[Any]]]):
                 name: Output((Origin(self._context, dependencies.get(name, ())),), partial(_value_of, value))
                 for name, value in from_json(text).items()
             }
-        if isinstance(error, Exception):
-            # The engine does not know what the code would have registered.
-            self._context._report_unreadable(error)
         self._finish(error)
 
     def _value(self) -> Mapping[str, Output[Any]]:

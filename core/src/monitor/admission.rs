@@ -169,6 +169,7 @@ impl Admission {
         let silent = async {
             self.executor.control().stopped().await;
             tokio::select! {
+                biased;
                 () = self.executor.activity().quiet(CODE_GRACE) => self.silent.cancel(),
                 () = self.silent.cancelled() => {}
             }

@@ -147,13 +147,30 @@ async def _run(code: Code, loop: ProgramLoop) -> Returned:
     except Exception:
         # What has been made is registered all the same: otherwise it would be deleted.
         with suppress(Exception):
-            await wait_for_rpcs()
+            await _registered(code.run)
         raise
     found: dict[str, list[Any]] = {}
-    message = await rpc.serialize_properties(dict(values), found)
-    dependencies = {name: await _urns(resources) for name, resources in found.items()}
-    await wait_for_rpcs()
+    try:
+        message = await rpc.serialize_properties(dict(values), found)
+        dependencies = {name: await _urns(resources) for name, resources in found.items()}
+    except Exception:
+        with suppress(Exception):
+            await _registered(code.run)
+        raise
+    await _registered(code.run)
     return json.dumps(json_format.MessageToDict(message)), dependencies
+
+
+async def _registered(run: Run) -> None:
+    """Waits until all that the code has made is registered. The run fails where something cannot be, as an input has failed for
+    instance, also when the program catches that: the engine does not know it, and would delete it."""
+    try:
+        await wait_for_rpcs()
+    except Exception as error:
+        # The engine has refused the request itself, and knows the resource.
+        if not isinstance(error, grpc.RpcError):
+            run.declaration_unreadable(f"{type(error).__name__}: {printable(str(error))}", [])
+        raise
 
 
 async def _urns(resources: list[Any]) -> list[str]:
