@@ -224,6 +224,14 @@ assert "an operation has ended" in written.getvalue()
         assert stack.outputs["contents"].value == "hand"
         """,
     ),
+    "program.Context.exists": _program(
+        before='ctx.resource("notes:index:Note", "first", {})',
+        after='ran.append(await ctx.exists("net:index:Zone", "z-1"))',
+        runs="""
+        simulate(program, existing={"net:index:Zone": {"z-1": {}}})
+        assert ran == [True]
+        """,
+    ),
     "program.Context.read": _program(
         runs="""
         stack = simulate(program, stacks={"net/prod": {"address": "10.0.0.1"}})
