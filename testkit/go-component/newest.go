@@ -4,9 +4,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"reflect"
 	"syscall"
+	"unsafe"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi/internals"
@@ -42,14 +45,30 @@ func hooksOf(ctx *pulumi.Context, name string, args GuardedArgs) (pulumi.Resourc
 		if err != nil {
 			return nil, err
 		}
+		if err := untilRegistered(ctx.Context(), hook); err != nil {
+			return nil, err
+		}
 		*bound = []*pulumi.ResourceHook{hook}
 	}
 	hook, err := ctx.RegisterErrorHook(name+" on_error", func(call *pulumi.ErrorHookArgs) (bool, error) {
 		err := run("on_error", call.Name)
 		return len(call.Errors) <= args.Retries, err
 	})
+	if err == nil {
+		err = untilRegistered(ctx.Context(), hook)
+	}
 	hooks.OnError = []*pulumi.ErrorHook{hook}
 	return pulumi.ResourceHooks(hooks), err
+}
+
+// untilRegistered waits until the engine knows a hook. The SDK waits for that only where a resource is registered with the hook, and has no public
+// function for it: a component without such a resource could return before.
+func untilRegistered(ctx context.Context, hook any) error {
+	field := reflect.ValueOf(hook).Elem().FieldByName("registered")
+	registered := reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem()
+	result := registered.MethodByName("Result").Call([]reflect.Value{reflect.ValueOf(ctx)})
+	err, _ := result[len(result)-1].Interface().(error)
+	return err
 }
 
 // seenNewerOptions describes hooks and the trigger of replacements.
