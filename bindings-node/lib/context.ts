@@ -447,7 +447,10 @@ export class ProgramContext extends CallbackContext {
     async #giveUp(type: string, name: string, custom: boolean, options: ResourceOptions, error: unknown): Promise<void> {
         const { parent, aliases } = this.#below(options);
         try {
-            const settings = await settingsOf({ ...(parent !== undefined && { parent }), ...(aliases !== undefined && { aliases }) });
+            const place = parent === undefined ? {} : await settingsOf({ parent });
+            // The former parent of an alias may fail alone.
+            const former = aliases === undefined ? {} : await settingsOf({ aliases }).catch(() => ({}));
+            const settings = { ...place, ...former };
             const document = JSON.stringify({ ...settings, type, name, custom });
             this.#native.giveUp(this.#run.number, type, name, custom, document, ...textsOf(error));
         } catch {

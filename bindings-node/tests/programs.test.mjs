@@ -173,6 +173,11 @@ const needs = {
     "a part of an input": ["keep", (context, failed) => context.resource(THING, "keep", { v: [{ w: failed }] })],
     "a trigger": ["keep", (context, failed) => context.resource(THING, "keep", { v: 1 }, { replacementTrigger: failed })],
     "an alias": ["keep", (context, failed) => context.resource(THING, "kept", { v: failed }, { aliases: [{ name: "keep" }] })],
+    "the former parent": ["keep", (context, failed) => {
+        const parent = context.component("shop:index:Box", "former", { v: failed });
+        parent.urn.then(undefined, () => undefined);
+        return context.resource(THING, "keep", { v: 1 }, { aliases: [{ name: "kept", parent }] });
+    }],
     "a component": ["box", (context, failed) => context.component("shop:index:Box", "box", { v: failed })],
     "a child": ["child", (context, failed, box) => context.resource(THING, "child", { v: failed }, { parent: box })],
     "an id": ["known", (context, failed) => context.read(THING, "known", failed)],

@@ -449,6 +449,9 @@ FAILED: dict[str, tuple[str, Callable[[sw.Context, Any, Any], sw.Resource]]] = {
     "a dependency": ("keep", lambda ctx, failed, _: ctx.resource(THING, "keep", {"v": 1}, depends_on=[failed])),
     "a trigger": ("keep", lambda ctx, failed, _: ctx.resource(THING, "keep", {"v": 1}, replacement_trigger=failed)),
     "an alias": ("keep", lambda ctx, failed, _: ctx.resource(THING, "kept", {"v": failed}, aliases=[{"name": "keep"}])),
+    "the former parent": ("keep", lambda ctx, failed, _: ctx.resource(
+        THING, "keep", {"v": 1}, aliases=[{"name": "kept", "parent": ctx.component("shop:index:Box", "former", {"v": failed})}]
+    )),
     "a component": ("box", lambda ctx, failed, _: ctx.component("shop:index:Box", "box", {"v": failed})),
     "a child": ("child", lambda ctx, failed, box: ctx.resource(THING, "child", {"v": failed}, parent=box)),
     "an id": ("known", lambda ctx, failed, _: ctx.read(THING, "known", failed)),

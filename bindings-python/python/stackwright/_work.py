@@ -74,12 +74,14 @@ class Work:
         must not lose the resource."""
         if isinstance(error, CancelledError):
             return
-        place: dict[str, Any] | None
-        try:
-            place = resolve_options({name: options[name] for name in ("parent", "aliases") if options.get(name)})
-        except StackwrightError:
-            # What is below a parent that has failed is kept with the parent.
-            return
+        place: dict[str, Any] = {}
+        for name in ("parent", "aliases"):
+            try:
+                place |= resolve_options({name: options[name]} if options.get(name) else {})
+            except StackwrightError:
+                # What is below a parent that has failed is kept with the parent. The former parent of an alias may fail alone.
+                if name == "parent":
+                    return
         message, hints = _texts(error)
         self._run.give_up(resource.type, resource.name, resource.custom, place or None, message, hints)
 
@@ -137,7 +139,8 @@ class Work:
     ) -> None:
         """Starts work as soon as everything that it refers to is known; fails it when one of that has failed.
 
-        ``given_up`` gets the failure. The engine learns the secrets among the inputs when it reads them. Where that is later, or never, they are learned here.
+        ``given_up`` gets the failure. The engine learns the secrets among the inputs when it reads them. Where that is later, or
+        never, they are learned here.
         """
         try:
             self._defer_known(work, inputs, options, start, settle, owner, declares, given_up)

@@ -25,7 +25,7 @@ const STREAM_WINDOW: u32 = 4 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 32 * 1024 * 1024;
 
 /// The time in which a process that is used again has to answer a first call; a process that takes longer is replaced.
-const REUSE_TIMEOUT: Duration = Duration::from_secs(2);
+const REUSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl GrpcProvider {
     /// Connects to the plugin of a process that has written its port.
