@@ -2510,8 +2510,14 @@ void sw_stack_free(struct sw_stack_t *stack);
  * Analyzes the recorded state with policy packs, without a program, and waits for the result. Neither the state nor a lock is
  * written, and nothing is remediated.
  *
- * `options` is a JSON array of policy packs, whose members `sw_stack_start` lists, or empty. `packs` are `pack_count` packs
- * of the host, as in `sw_operation_functions_t`; null for none.
+ * `options` is a JSON object with these members, or empty. The members of a policy pack are those that `sw_stack_start` lists.
+ *
+ * - `callbackTimeout` (number): How long one call of a policy may take, in seconds; 300 by default. One that takes
+ *   longer fails the analysis, whose error names the policy.
+ * - `localPolicyPacks` (array of PolicyPack): Policy packs of the user.
+ * - `requiredPolicies` (array of PolicyPack): Policy packs that an organization requires, which run first.
+ *
+ * `packs` are `pack_count` packs of the host, as in `sw_operation_functions_t`; null for none.
  *
  * `analysis` is set to a JSON object with these members:
  *

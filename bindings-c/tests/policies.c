@@ -202,7 +202,7 @@ static void a_state_is_analyzed_without_a_program(void)
     expect_at(analysis, "/policyPacks/guard", "\"(local)\"");
     expect_request(&function, "/argument/type", "\"test:index:Thing\"");
     expect_text(analysis, "\"message\":\"too big");
-    OK(sw_stack_analyze(bench.stack, sw_text("[{\"name\": \"guard\", \"config\": {\"small\": \"advisory\"}}]"), packs, 1, &analysis, &error));
+    OK(sw_stack_analyze(bench.stack, sw_text("{\"localPolicyPacks\": [{\"name\": \"guard\", \"config\": {\"small\": \"advisory\"}}]}"), packs, 1, &analysis, &error));
     expect_at(analysis, "/passed", "true");
     sw_bytes_free(analysis);
     OK(sw_stack_analyze(bench.stack, sw_text(""), NULL, 0, &analysis, &error));
@@ -210,8 +210,9 @@ static void a_state_is_analyzed_without_a_program(void)
     sw_bytes_free(analysis);
     function.answer = FAIL;
     FAILS(sw_stack_analyze(bench.stack, sw_text(""), packs, 1, &analysis, &error), SW_STATUS_FAILED, "failed during Analyze: [\"too big\"]");
-    FAILS(sw_stack_analyze(bench.stack, sw_text("{}"), packs, 1, &analysis, &error), SW_STATUS_INVALID_INPUT, "are no JSON array");
-    FAILS(sw_stack_analyze(bench.stack, sw_text("[{\"nam\": \"guard\"}]"), packs, 1, &analysis, &error), SW_STATUS_INVALID_INPUT, "nam");
+    FAILS(sw_stack_analyze(bench.stack, sw_text("[]"), packs, 1, &analysis, &error), SW_STATUS_INVALID_INPUT, "an analysis");
+    FAILS(sw_stack_analyze(bench.stack, sw_text("{\"callbackTimeout\": 0}"), packs, 1, &analysis, &error), SW_STATUS_INVALID_INPUT, "takes a number of seconds above 0, not 0");
+    FAILS(sw_stack_analyze(bench.stack, sw_text("{\"localPolicyPacks\": [{\"nam\": \"guard\"}]}"), packs, 1, &analysis, &error), SW_STATUS_INVALID_INPUT, "nam");
     FAILS(sw_stack_analyze(bench.stack, sw_text(""), packs, 2, &analysis, &error), SW_STATUS_INVALID_INPUT, "two policy packs \"guard\"");
     FAILS(sw_stack_analyze(bench.stack, sw_text(""), NULL, 1, &analysis, &error), SW_STATUS_MISUSE, "policy packs are null");
     FAILS(sw_stack_analyze(NULL, sw_text(""), packs, 1, &analysis, &error), SW_STATUS_MISUSE, "stack is null");

@@ -402,7 +402,7 @@ static sw_status_t analyze(const sw_stack_t *stack, sw_bytes_view_t line, sw_byt
 {
     const sw_policy_pack_t *packs[16];
     size_t count = new_packs(at.runtime, line, packs);
-    sw_bytes_t *options = json_at(line, "/options/localPolicyPacks");
+    sw_bytes_t *options = json_at(line, "/options");
     sw_status_t status = sw_stack_analyze(stack, sw_bytes_view(options), packs, count, found, error);
     while (count > 0)
         sw_policy_pack_free((sw_policy_pack_t *)packs[--count]);

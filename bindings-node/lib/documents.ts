@@ -513,6 +513,19 @@ export interface OperationOptions {
     waitsForRegistrations?: boolean;
 }
 
+/** The options of an analysis of a stack's recorded state. */
+export interface AnalysisOptions {
+    /**
+     * How long one call of a policy may take, in seconds; 300 by default. One that takes longer fails the analysis,
+     * whose error names the policy.
+     */
+    callbackTimeout?: number;
+    /** Policy packs of the user. */
+    localPolicyPacks?: readonly PolicyPack[];
+    /** Policy packs that an organization requires, which run first. */
+    requiredPolicies?: readonly PolicyPack[];
+}
+
 /** The limits of a set of stacks. */
 export interface FleetOptions {
     /**

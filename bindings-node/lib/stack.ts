@@ -2,7 +2,7 @@
 import type { Bridge } from "./bridge";
 import { caller } from "./caller";
 import { anything, checkMembers, type Checks, flag, seconds, where } from "./checks";
-import type { DeleteEdit, EditReport, ImportResource, MoveEdit, MoveReport, PendingOperation, PolicyAnalysis, PolicyPack, RecordSelection, RenameEdit, ResourceRecord } from "./documents";
+import type { AnalysisOptions, DeleteEdit, EditReport, ImportResource, MoveEdit, MoveReport, PendingOperation, PolicyAnalysis, PolicyPack, RecordSelection, RenameEdit, ResourceRecord } from "./documents";
 import { awaited, guarded, InvalidInputError, StackwrightError } from "./errors";
 import { isKeyService, type KeyService, requireSecrets, type Secrets, secretsHost } from "./host";
 import { inspectAs } from "./inspection";
@@ -447,14 +447,17 @@ export class Stack {
      * Analyzes the recorded state, without a program: each resource by its inputs, then all resources by their outputs.
      * Remediations rewrite nothing. The state and its locks stay as they are, also while an operation runs.
      * @param policies Policies that are functions, packs of these, and packs as in `localPolicyPacks`.
+     * @param options `callbackTimeout` is how long one call of a policy may take, in seconds; 300 by default. One that takes longer
+     * fails the analysis, whose error names the policy.
      */
-    async analyze(policies: readonly (Policy | HostPolicyPack | PolicyPack)[]): Promise<PolicyAnalysis> {
+    async analyze(policies: readonly (Policy | HostPolicyPack | PolicyPack)[], options: Pick<AnalysisOptions, "callbackTimeout"> = {}): Promise<PolicyAnalysis> {
         this.#requireOpen();
+        refuseUnknown("analyze()", options ?? {}, { callbackTimeout: true });
         const packs = placed(policies ?? null);
-        const options = jsonOfMembers({ localPolicyPacks: packs.local, requiredPolicies: packs.required }, "options.");
+        const members = jsonOfMembers({ ...given(options), localPolicyPacks: packs.local, requiredPolicies: packs.required }, "options.");
         try {
             const entries = addPacks(this.#bridge, packs.functions);
-            return JSON.parse(await awaited(() => this.#native.analyze(options, entries))) as PolicyAnalysis;
+            return JSON.parse(await awaited(() => this.#native.analyze(members, entries))) as PolicyAnalysis;
         } catch (error) {
             this.#bridge.raised.explain(this.name, error instanceof StackwrightError ? error : undefined);
             throw error;

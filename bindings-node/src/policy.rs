@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use napi_derive::napi;
 use stackwright::{
     Error, ErrorKind, Result,
-    operation::OperationOptions,
     policy::{
-        Policy, PolicyFinding, PolicyFunctions, PolicyPack, PolicyProvider, PolicyResource, PolicyStack,
+        Policy, PolicyFinding, PolicyFunctions, PolicyPack, PolicyPackOption, PolicyProvider, PolicyResource,
+        PolicyStack,
     },
     property::{PropertyMap, PropertyValue},
     urn::Urn,
@@ -60,12 +60,13 @@ pub struct PolicyEntry {
 pub(crate) fn attach(
     shared: &Arc<Shared>,
     entries: Vec<PackEntry>,
-    options: &mut OperationOptions,
+    required: &mut [PolicyPackOption],
+    local: &mut [PolicyPackOption],
 ) -> Result<()> {
     for entry in entries {
         let packs = match entry.required {
-            true => &mut options.required_policies,
-            false => &mut options.local_policy_packs,
+            true => &mut *required,
+            false => &mut *local,
         };
         let option = packs.get_mut(entry.index as usize);
         let pack = pack(shared, entry)?;

@@ -11,7 +11,7 @@ use stackwright::{
     Error, Language,
     binding::{self, HostSecrets},
     fleet::StackRun,
-    operation::{Adoption, OperationKind, OperationOptions},
+    operation::{Adoption, AnalysisOptions, OperationKind, OperationOptions},
     property::PropertyValue,
 };
 
@@ -76,8 +76,18 @@ impl Stack {
                 .ok_or_else(|| errors::to_napi(&Error::invalid("the result has no plan")))?;
             options.plan = Some(kept.into());
         }
-        attach(&self.shared, policies.unwrap_or_default(), &mut options)
-            .map_err(|error| errors::to_napi(&error))?;
+        let OperationOptions {
+            required_policies,
+            local_policy_packs,
+            ..
+        } = &mut options;
+        attach(
+            &self.shared,
+            policies.unwrap_or_default(),
+            required_policies,
+            local_policy_packs,
+        )
+        .map_err(|error| errors::to_napi(&error))?;
         let run = StackRun {
             stack: self.stack.clone(),
             program,
@@ -183,14 +193,18 @@ impl Stack {
     /// Analyzes the state with the packs of the options and those of functions; returns the analysis as JSON.
     #[napi]
     pub async fn analyze(&self, options: String, policies: Vec<PackEntry>) -> Result<String> {
-        let options = binding::read::<OperationOptions>(options.as_bytes(), Language::Node, "analyze()");
+        let options = binding::read::<AnalysisOptions>(options.as_bytes(), Language::Node, "analyze()");
         let options = options.and_then(|mut options| {
-            attach(&self.shared, policies, &mut options)?;
+            let AnalysisOptions {
+                required_policies,
+                local_policy_packs,
+                ..
+            } = &mut options;
+            attach(&self.shared, policies, required_policies, local_policy_packs)?;
             Ok(options)
         });
         let options = options.map_err(|error| errors::to_napi(&error))?;
-        let packs = [options.required_policies, options.local_policy_packs].concat();
-        let analysis = self.stack.analyze(&packs).await;
+        let analysis = self.stack.analyze(&options).await;
         let analysis = analysis.map_err(|error| errors::to_napi(&error))?;
         Ok(binding::analysis_document(&analysis).to_string())
     }

@@ -168,8 +168,24 @@ test("a pack of policies has a version and settings, and can count as required",
         assert.deepEqual({ ...packs }, { guard: tag, policies: "(local)" });
     }
     assert.deepEqual({ ...configured[0] }, { most: 3 });
-    const analysis = await stack.analyze([pack]);
-    assert.deepEqual(analysis.violations.map(({ packVersion, message }) => [packVersion, message]), [["1.2.0", "b is too big"]]);
+    for (const [required, tag] of [
+        [false, "(local)"],
+        [true, "1.2.0"],
+    ]) {
+        const analysis = await stack.analyze([{ ...pack, required }]);
+        assert.deepEqual(analysis.violations.map(({ packVersion, message }) => [packVersion, message]), [["1.2.0", "b is too big"]]);
+        assert.deepEqual(analysis.policyPacks, { guard: tag });
+    }
+});
+
+test("an analysis has a deadline for each call of a policy", async () => {
+    const stack = await memoryEngine(new Things()).stack("shop/dev", { program });
+    await stack.up();
+    const slow = new Policy("slow", { check: () => new Promise(() => {}) });
+    await assert.rejects(stack.analyze([slow], { callbackTimeout: 0.05 }), /policy slow did not complete Analyze within 0.05 s, which is the callback timeout/);
+    await assert.rejects(stack.analyze([slow], { callbackTimeout: 0 }), /callbackTimeout .*takes a number of seconds above 0, not 0/);
+    await assert.rejects(stack.analyze([slow], { callBackTimeout: 1 }), /callbackTimeout/);
+    assert.equal((await stack.analyze([], null)).violations.length, 0);
 });
 
 test("a pack of policies that is wrong in itself is refused by name", async () => {

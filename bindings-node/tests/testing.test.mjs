@@ -92,6 +92,15 @@ test("functions are answered by the test, or name the option", async (t) => {
     await assert.rejects(simulate(program), /option `functions`/);
 });
 
+test("existence can be queried", async (t) => {
+    const program = (context) => {
+        context.export("there", context.exists("cloud:index:Network", "net-1"));
+        context.export("absent", context.exists("cloud:index:Network", "net-2"));
+    };
+    const stack = await simulated(t, program, { existing: { "cloud:index:Network": { "net-1": { range: "10.0.0.0/8" } } } });
+    assert.deepEqual([stack.outputs.there.value, stack.outputs.absent.value], [true, false]);
+});
+
 test("a snapshot shows the lines that differ and no secret", async (t) => {
     const file = path.join(folder(t), "plans", "web.txt");
     const program = (size) => (context) => void context.resource(MACHINE, "web", { size, password: secret("hunter2-hunter2") });

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use pyo3::{prelude::*, types::PyBytes};
 use stackwright::{
     Language, binding,
-    operation::{Adoption, OperationKind, OperationOptions},
+    operation::{Adoption, AnalysisOptions, OperationKind, OperationOptions},
 };
 
 use stackwright_command::display::Title;
@@ -76,7 +76,12 @@ impl Stack {
             options.plan = Some(kept.ok_or_else(|| invalid(py, "the result has no plan"))?.into());
         }
         if let Some(policies) = policies {
-            add_packs(policies, &self.host, &mut options)?;
+            let OperationOptions {
+                required_policies,
+                local_policy_packs,
+                ..
+            } = &mut options;
+            add_packs(policies, &self.host, required_policies, local_policy_packs)?;
         }
         let program = program
             .map(|program| read_program(program, &self.host))
@@ -176,14 +181,18 @@ impl Stack {
         callback: Py<PyAny>,
     ) -> PyResult<()> {
         let mut options =
-            binding::read::<OperationOptions>(options, Language::Python, "analyze()").or_raise(py)?;
+            binding::read::<AnalysisOptions>(options, Language::Python, "analyze()").or_raise(py)?;
         if let Some(policies) = policies {
-            add_packs(policies, &self.host, &mut options)?;
+            let AnalysisOptions {
+                required_policies,
+                local_policy_packs,
+                ..
+            } = &mut options;
+            add_packs(policies, &self.host, required_policies, local_policy_packs)?;
         }
-        let packs = options.local_policy_packs;
         let stack = self.stack.clone();
         let work = async move {
-            let analysis = stack.analyze(&packs).await?;
+            let analysis = stack.analyze(&options).await?;
             Ok(binding::analysis_document(&analysis))
         };
         self.runtime.settle(

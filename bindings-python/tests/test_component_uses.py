@@ -43,18 +43,19 @@ async def failure(
         return str(caught.value)
 
 
+@pytest.mark.parametrize("place", ["construct", "input", "output"])
 @pytest.mark.parametrize("host", ["pybox", "tsbox_checked", "gobox"])
 @on_loop
 async def test_a_failed_component_states_the_line_of_the_sdk_program(
-    tmp_path: Path, memory: Memory, request: pytest.FixtureRequest, host: str
+    tmp_path: Path, memory: Memory, request: pytest.FixtureRequest, host: str, place: str
 ) -> None:
     package, command = package_of(host, request)
 
     def program() -> None:
-        Remote(f"{package}:index:Guarded", {"size": 1, "count": 1, "refused": "construct"})
+        Remote(f"{package}:index:Guarded", {"size": 1, "count": 1, "refused": place})
 
     text = await failure(tmp_path, memory, {package: command}, program)
-    assert f"{package}:index:Guarded resource 'box' has a problem: " in text and "no construct of box today" in text
+    assert f"{package}:index:Guarded resource 'box' has a problem: " in text and f"no {place} of box today" in text
     place = f"{Path(__file__).name}:{line(program, 'Remote(')}"
     assert f"hint: the component is used at {place}" in text
 

@@ -198,6 +198,22 @@ def test_an_analysis_changes_nothing_and_is_there_without_async(tmp_path: Path, 
         assert stack.export_deployment() == before and stack.unlock() == 0
 
 
+def test_an_analysis_has_a_deadline_for_each_call_of_a_policy(tmp_path: Path, memory: Memory) -> None:
+    async def hang(_: sw.PolicyResource) -> None:
+        await asyncio.Event().wait()
+
+    slow = sw.Policy("slow", check=hang)
+    with stackwright.sync.Engine(store=f"file://{tmp_path}", providers={"mem": memory}) as engine:
+        stack = engine.stack("shop/dev", program)
+        stack.up()
+        with pytest.raises(sw.StackwrightError, match="policy slow did not complete Analyze within 0.05 s, which is the callback timeout"):
+            stack.analyze([slow], callback_timeout=0.05)
+        with pytest.raises(sw.InvalidInputError, match="takes a number of seconds above 0, not 0"):
+            stack.analyze([slow], callback_timeout=0)
+        with pytest.raises(sw.InvalidInputError, match="callback_timeout"):
+            stack.analyze([slow], callback_time=1)  # type: ignore[call-arg]
+
+
 @pytest.mark.parametrize(
     ("members", "text"),
     [

@@ -150,6 +150,15 @@ def test_existing_things_can_be_read_and_others_name_the_option() -> None:
         simulate(program)
 
 
+def test_existence_can_be_queried() -> None:
+    def program(ctx: sw.Context) -> None:
+        ctx.export("there", ctx.exists("cloud:index:Network", "net-1"))
+        ctx.export("absent", ctx.exists("cloud:index:Network", "net-2"))
+
+    stack = simulate(program, existing={"cloud:index:Network": {"net-1": {"range": "10.0.0.0/8"}}})
+    assert {name: output.value for name, output in stack.outputs.items()} == {"there": True, "absent": False}
+
+
 SCHEMA = {
     "name": "cloud",
     "resources": {

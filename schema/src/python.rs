@@ -33,6 +33,7 @@ const RESOURCE_OPTIONS: &[&str] = &[
 const RESOURCE_PARTS: &[&str] = &["Alias", "CustomTimeouts", "PackageParameter", "PackageSource"];
 /// Objects that other code of the package represents.
 const OMITTED: &[&str] = &[
+    "AnalysisOptions",
     "EngineSettings",
     "FleetOptions",
     "SecretsSettings",

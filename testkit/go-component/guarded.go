@@ -14,7 +14,8 @@ type GuardedArgs struct {
 	Size pulumi.IntInput `pulumi:"size"`
 	// Count is how many things it has.
 	Count int `pulumi:"count"`
-	// Refused is the thing that the transform refuses, the moment in which the hook fails, or "construct", in which the component does.
+	// Refused is the thing that the transform refuses, the moment in which the hook fails, or where the component does: in "construct", or in
+	// the function of an "input" or an "output".
 	Refused string `pulumi:"refused,optional"`
 	// Dies is the moment in which the process of the host ends.
 	Dies string `pulumi:"dies,optional"`
@@ -51,13 +52,21 @@ func NewGuarded(ctx *pulumi.Context, name string, args GuardedArgs, options ...p
 		return nil, err
 	}
 	below := pulumi.Composite(pulumi.Parent(guarded), pulumi.Transforms([]pulumi.ResourceTransform{larger}), hooks)
+	sizeAt := func(place string) pulumi.IntOutput {
+		return args.Size.ToIntOutput().ApplyT(func(size int) (int, error) {
+			if args.Refused == place {
+				return 0, fmt.Errorf("no %s of %s today", place, name)
+			}
+			return size, nil
+		}).(pulumi.IntOutput)
+	}
 	for number := range args.Count {
-		inputs := pulumi.Map{"size": args.Size}
+		inputs := pulumi.Map{"size": sizeAt("input")}
 		child := fmt.Sprintf("%s-%d", name, number)
 		if err := ctx.RegisterResource("things:index:Thing", child, inputs, &plainResource{}, below); err != nil {
 			return nil, err
 		}
 	}
-	guarded.Size = args.Size.ToIntOutput()
+	guarded.Size = sizeAt("output")
 	return guarded, nil
 }

@@ -19,7 +19,7 @@ export interface GuardedArgs {
     size: pulumi.Input<number>;
     /** How many things it has. */
     count: number;
-    /** The moment in which the hook fails, or `construct`, in which the component does. */
+    /** The moment in which the hook fails, or where the component does: in `construct`, or in the function of an `input` or an `output`. */
     refused?: string;
     /** The moment in which the process of the host ends: that of a hook, `onError`, or `transform`. */
     dies?: string;
@@ -65,10 +65,17 @@ export class Guarded extends pulumi.ComponentResource {
             return call.errors.length <= (args.retries ?? 0);
         };
         hooks.onError = [new pulumi.ErrorHook(`${name} onError`, repeat)];
+        const sizeAt = (place: string) =>
+            pulumi.output(args.size).apply((size) => {
+                if (args.refused === place) {
+                    throw new Error(`no ${place} of ${name} today`);
+                }
+                return size;
+            });
         for (let number = 0; number < args.count; number++) {
-            new Thing(`${name}-${number}`, args.size, { parent: this, transforms: [larger], hooks } as any);
+            new Thing(`${name}-${number}`, sizeAt("input"), { parent: this, transforms: [larger], hooks } as any);
         }
-        this.size = pulumi.output(args.size);
+        this.size = sizeAt("output");
         this.registerOutputs({ size: this.size });
     }
 }

@@ -72,7 +72,16 @@ class Guarded(pulumi.ComponentResource):
         on_error = [pulumi.ErrorHook(f"{name} on_error", repeat)]
         hooks = pulumi.ResourceHookBinding(**{moment: [hook(moment)] for moment in MOMENTS}, on_error=on_error)
         below = pulumi.ResourceOptions(parent=self, transforms=[larger], hooks=hooks)
+
+        def size_at(place: str) -> pulumi.Output[Any]:
+            def checked(size: Any) -> Any:
+                if args.get("refused") == place:
+                    raise ValueError(f"no {place} of {name} today")
+                return size
+
+            return pulumi.Output.from_input(args["size"]).apply(checked)
+
         for number in range(int(args["count"])):
-            Thing(f"{name}-{number}", args["size"], below)
-        self.size = pulumi.Output.from_input(args["size"])
+            Thing(f"{name}-{number}", size_at("input"), below)
+        self.size = size_at("output")
         self.register_outputs({"size": self.size})

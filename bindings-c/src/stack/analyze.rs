@@ -1,13 +1,11 @@
 //! Analysis of a stack's state by policy packs.
 
-use serde_json::value::RawValue;
-use stackwright::{Language, binding, policy::PolicyPackOption};
+use stackwright::{Language, binding, operation::AnalysisOptions};
 
 use super::sw_stack_t;
 use crate::{
     bytes::{sw_bytes_t, sw_bytes_view_t},
     error::sw_error_t,
-    failure::{Failure, Outcome},
     guard::{Slot, guard, live},
     policy::{Packs, sw_policy_pack_t},
     status::sw_status_t,
@@ -19,8 +17,11 @@ const SUBJECT: &str = "an analysis";
 /// Analyzes the recorded state with policy packs, without a program, and waits for the result. Neither the state nor a lock is
 /// written, and nothing is remediated.
 ///
-/// `options` is a JSON array of policy packs, whose members `sw_stack_start` lists, or empty. `packs` are `pack_count` packs
-/// of the host, as in `sw_operation_functions_t`; null for none.
+/// `options` is a JSON object with these members, or empty. The members of a policy pack are those that `sw_stack_start` lists.
+///
+/// @members AnalysisOptions
+///
+/// `packs` are `pack_count` packs of the host, as in `sw_operation_functions_t`; null for none.
 ///
 /// `analysis` is set to a JSON object with these members:
 ///
@@ -48,10 +49,11 @@ pub unsafe extern "C" fn sw_stack_analyze(
         // SAFETY: null or alive by this function's contract.
         let stack = unsafe { live(stack, "the stack") }?;
         // SAFETY: readable by this function's contract.
-        let mut options = read_packs(unsafe { options.bytes("the options") }?)?;
+        let options = unsafe { options.bytes("the options") }?;
+        let mut options: AnalysisOptions = binding::read(options, Language::C, SUBJECT)?;
         // SAFETY: null or readable by this function's contract.
         let packs = unsafe { Packs::new(packs, pack_count) }?;
-        packs.serve_analysis(&mut options);
+        packs.serve_analysis(&mut options.local_policy_packs);
         let analyzing = async {
             let analysis = stack.stack.analyze(&options).await?;
             Ok(binding::analysis_document(&analysis))
@@ -62,17 +64,4 @@ pub unsafe extern "C" fn sw_stack_analyze(
     };
     // SAFETY: `error` is null or writable by this function's contract.
     unsafe { guard(error, body) }
-}
-
-fn read_packs(json: &[u8]) -> Outcome<Vec<PolicyPackOption>> {
-    if json.is_empty() {
-        return Ok(Vec::new());
-    }
-    let packs: Vec<&RawValue> = serde_json::from_slice(json)
-        .map_err(|error| Failure::invalid(format!("the options of {SUBJECT} are no JSON array: {error}")))?;
-    let packs = packs.into_iter().map(|pack| {
-        let pack = pack.get().as_bytes();
-        Ok(binding::read::<PolicyPackOption>(pack, Language::C, SUBJECT)?)
-    });
-    packs.collect()
 }

@@ -327,17 +327,20 @@ class Stack:
             self._engine._provider_loop.start()
         return described, self._engine._provider_loop.queue
 
-    async def analyze(self, policies: Policies) -> PolicyAnalysis:
+    @named_options
+    async def analyze(self, policies: Policies, *, callback_timeout: float | None = None) -> PolicyAnalysis:
         """Analyzes the recorded state, without a program: each resource by its inputs, then all resources by their outputs.
 
         Remediations rewrite nothing. The state and its locks stay as they are, also while an operation runs.
 
         :param policies: Objects of the class :class:`~stackwright.Policy`, and packs at addresses or in folders as in
             ``local_policy_packs``.
+        :param callback_timeout: How long one call of a policy may take, in seconds; 300 by default. One that takes longer fails the
+            analysis, whose error names the policy.
         """
         self._engine._require_open()
         require_given("policies", policies, (list, tuple), "a list of policies")
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = {"callback_timeout": callback_timeout}
         packs = self._packs(policies, options)
         encoded = document_of_options(options)
         try:

@@ -569,9 +569,10 @@ class Stack:
         """Encrypts the secrets with another passphrase, a key service, or the host's own way. This object keeps the former key."""
         return _background.run(self._stack.change_secrets(passphrase=passphrase, secrets=secrets, dry_run=dry_run, wait_for_lock=wait_for_lock))
 
-    def analyze(self, policies: _stack.Policies) -> PolicyAnalysis:
-        """Analyzes the recorded state with policies, without a program."""
-        return _background.run(self._stack.analyze(policies))
+    @named_options
+    def analyze(self, policies: _stack.Policies, *, callback_timeout: float | None = None) -> PolicyAnalysis:
+        """Analyzes the recorded state with policies, without a program; ``callback_timeout`` limits one call of a policy."""
+        return _background.run(self._stack.analyze(policies, callback_timeout=callback_timeout))
 
     def outputs(self, *, show_secrets: bool = False) -> Mapping[str, OutputValue[PropertyValue]]:
         """Returns the stack's outputs by name. ``show_secrets=True`` has the values of secret ones in text for display, too."""

@@ -7,9 +7,9 @@ use pyo3::{prelude::*, types::PyDict};
 use stackwright::{
     ErrorKind,
     event::{EnforcementLevel, PolicySeverity},
-    operation::OperationOptions,
     policy::{
-        Policy, PolicyFinding, PolicyFunctions, PolicyPack, PolicyProvider, PolicyResource, PolicyStack,
+        Policy, PolicyFinding, PolicyFunctions, PolicyPack, PolicyPackOption, PolicyProvider, PolicyResource,
+        PolicyStack,
     },
     property::PropertyMap,
     urn::Urn,
@@ -54,13 +54,11 @@ fn read_packs(described: &Bound<'_, PyAny>, context: &HostContext) -> PyResult<V
 pub(crate) fn add_packs(
     described: &Bound<'_, PyAny>,
     context: &HostContext,
-    options: &mut OperationOptions,
+    required: &mut [PolicyPackOption],
+    local: &mut Vec<PolicyPackOption>,
 ) -> PyResult<()> {
     for pack in read_packs(described, context)? {
-        let mut given = options
-            .required_policies
-            .iter_mut()
-            .chain(&mut options.local_policy_packs);
+        let mut given = required.iter_mut().chain(&mut *local);
         let named = given.find(|option| {
             option.name == pack.name
                 && option.address.is_empty()
@@ -69,7 +67,7 @@ pub(crate) fn add_packs(
         });
         match named {
             Some(option) => option.host = Some(pack),
-            None => options.local_policy_packs.push(pack.into()),
+            None => local.push(pack.into()),
         }
     }
     Ok(())

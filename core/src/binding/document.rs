@@ -33,7 +33,7 @@ use crate::{
     event::{MovedResource, SuggestedMove},
     fleet::FleetOptions,
     monitor::{ExistsDocument, InvokeDocument, MethodDocument, ReadDocument, RegistrationDocument},
-    operation::{ImportRequest, OperationOptions},
+    operation::{AnalysisOptions, ImportRequest, OperationOptions},
     policy::PolicyPackOption,
 };
 
@@ -90,6 +90,7 @@ documents! {
     read {
         PolicyPackOption;
         OperationOptions, checked by check_policy_packs;
+        AnalysisOptions;
         FleetOptions;
         ImportRequest;
         EditDocument;

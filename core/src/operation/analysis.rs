@@ -4,8 +4,14 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::{StackContext, options::CALLBACK_TIMEOUT, policies::PackLoading};
+use super::{
+    StackContext,
+    options::{callback_limit, check_time},
+    policies::PackLoading,
+};
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
@@ -20,6 +26,37 @@ use crate::{
 
 /// How many resources are analyzed at a time.
 const MAX_CONCURRENT_RESOURCES: usize = 16;
+
+/// The options of an analysis of a stack's recorded state.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct AnalysisOptions {
+    /// Policy packs that an organization requires, which run first.
+    pub required_policies: Vec<PolicyPackOption>,
+    /// Policy packs of the user.
+    pub local_policy_packs: Vec<PolicyPackOption>,
+    /// How long one call of a policy may take, in seconds; 300 by default. One that takes longer fails the analysis, whose error
+    /// names the policy.
+    #[schemars(range(min = 0, max = 1_000_000_000), extend("x-takes" = "a number of seconds above 0"))]
+    pub callback_timeout: Option<f64>,
+}
+
+impl AnalysisOptions {
+    /// Returns the options of an analysis by packs.
+    pub fn new(packs: impl IntoIterator<Item = impl Into<PolicyPackOption>>) -> Self {
+        Self {
+            local_policy_packs: packs.into_iter().map(Into::into).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Refuses what is wrong in itself.
+    pub(crate) fn check(&self) -> Result<()> {
+        let mut packs = self.required_policies.iter().chain(&self.local_policy_packs);
+        packs.try_for_each(PolicyPackOption::check)?;
+        check_time("callbackTimeout", self.callback_timeout)
+    }
+}
 
 /// What policy packs found in the recorded state of a stack.
 #[derive(Clone, Debug)]
@@ -45,7 +82,7 @@ impl PolicyAnalysis {
 }
 
 /// Analyzes the recorded state. Neither the state nor a lock is written.
-pub(crate) async fn analyze(stack: &StackContext, options: &[PolicyPackOption]) -> Result<PolicyAnalysis> {
+pub(crate) async fn analyze(stack: &StackContext, options: &AnalysisOptions) -> Result<PolicyAnalysis> {
     let events = EventSink::new(Arc::clone(&stack.engine.runtime.clock));
     let analyzed = analyze_with(stack, options, &events).await;
     analyzed.map_err(|error| error.scrubbed(|text| events.redactor().scrub(text)))
@@ -53,10 +90,10 @@ pub(crate) async fn analyze(stack: &StackContext, options: &[PolicyPackOption]) 
 
 async fn analyze_with(
     stack: &StackContext,
-    options: &[PolicyPackOption],
+    options: &AnalysisOptions,
     events: &EventSink,
 ) -> Result<PolicyAnalysis> {
-    options.iter().try_for_each(PolicyPackOption::check)?;
+    options.check()?;
     let configured = stack.configured(false).await?;
     let stack = configured.as_ref().map_or(stack, |(stack, _)| stack);
     let snapshot = load(stack, events).await?;
@@ -67,9 +104,11 @@ async fn analyze_with(
         info: &info,
         plugins: &plugins,
         events,
-        call_timeout: CALLBACK_TIMEOUT,
+        call_timeout: callback_limit(options.callback_timeout),
     };
-    let policies = loading.load(options.iter().map(|option| (option, true))).await?;
+    let required = options.required_policies.iter().map(|option| (option, false));
+    let local = options.local_policy_packs.iter().map(|option| (option, true));
+    let policies = loading.load(required.chain(local)).await?;
     for warning in policies.warnings() {
         events.diagnostic(warning);
     }

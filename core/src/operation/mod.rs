@@ -58,8 +58,8 @@ mod update;
 mod with_program;
 
 pub use adopt::Adoption;
-pub use analysis::PolicyAnalysis;
 pub(crate) use analysis::analyze;
+pub use analysis::{AnalysisOptions, PolicyAnalysis};
 pub(crate) use change_secrets::{change_secrets, settle_secrets};
 pub(crate) use edit::{edit, forget_pending};
 pub(crate) use engine_parts::EngineParts;

@@ -200,12 +200,33 @@ pub struct OperationOptions {
 const DEFAULT_PARALLEL: usize = 16;
 
 /// How long one call of a transform, a hook or a policy may take by default.
-pub(super) const CALLBACK_TIMEOUT: Duration = Duration::from_secs(300);
+const CALLBACK_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Returns a number of seconds as a duration; `None` for one that is no duration above 0.
 fn duration(seconds: f64) -> Option<Duration> {
     let duration = Duration::try_from_secs_f64(seconds).ok();
     duration.filter(|duration| !duration.is_zero())
+}
+
+/// Returns how long one call of a transform, a hook or a policy may take, which `callbackTimeout` states.
+pub(super) fn callback_limit(seconds: Option<f64>) -> Duration {
+    seconds.and_then(duration).unwrap_or(CALLBACK_TIMEOUT)
+}
+
+/// Refuses a limit that is no duration above 0.
+///
+/// # Errors
+/// [`crate::ErrorKind::InvalidInput`] that names the option.
+pub(super) fn check_time(name: &str, seconds: Option<f64>) -> Result<()> {
+    match seconds.filter(|seconds| duration(*seconds).is_none()) {
+        None => Ok(()),
+        Some(seconds) => {
+            let name = styled_name(name);
+            Err(Error::invalid(format!(
+                "{name} takes a number of seconds above 0, not {seconds}"
+            )))
+        }
+    }
 }
 
 /// Returns how long a lock is waited for, which `waitForLock` of an operation or an edit states.
@@ -283,24 +304,14 @@ impl OperationOptions {
 
     /// Returns how long one call of a transform, a hook or a policy may take.
     pub(crate) fn callback_time_limit(&self) -> Duration {
-        self.callback_timeout
-            .and_then(duration)
-            .unwrap_or(CALLBACK_TIMEOUT)
+        callback_limit(self.callback_timeout)
     }
 
     /// Refuses what is wrong in itself, and what is not supported.
     pub(crate) fn check(&self) -> Result<()> {
         self.check_policy_packs()?;
-        for (name, limit) in [
-            ("timeout", self.timeout),
-            ("callbackTimeout", self.callback_timeout),
-        ] {
-            if let Some(seconds) = limit.filter(|seconds| duration(*seconds).is_none()) {
-                let name = styled_name(name);
-                let text = format!("{name} takes a number of seconds above 0, not {seconds}");
-                return Err(Error::invalid(text));
-            }
-        }
+        check_time("timeout", self.timeout)?;
+        check_time("callbackTimeout", self.callback_timeout)?;
         lock_limit(self.wait_for_lock)?;
         if let Some(run) = &self.run_id {
             check_run(run)?;

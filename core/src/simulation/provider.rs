@@ -194,8 +194,10 @@ impl SimulatedProvider {
             .properties
             .as_ref()
             .is_some_and(|recorded| !recorded.is_empty());
+        // A query whether a resource exists has the id in the place of a name.
+        let is_query = request.name == request.id.as_str();
         let world = self.simulation.world();
-        if is_recorded || world.is_gone(&request.resource_type, &request.id) {
+        if is_recorded || is_query || world.is_gone(&request.resource_type, &request.id) {
             return Ok(ReadResponse::default());
         }
         Err(ProviderError::new(

@@ -8,7 +8,7 @@ use stackwright::{
     callback::{ErrorHook, ErrorHookCall},
     diagnostic::Severity,
     monitor::{Invoke, InvokeTransformArgs, MethodCall, Registration},
-    operation::{OperationKind, OperationOptions, OperationResult},
+    operation::{AnalysisOptions, OperationKind, OperationOptions, OperationResult},
     policy::{Policy, PolicyPack},
     program::{Program, from_fn},
     provider::{
@@ -167,10 +167,21 @@ async fn an_analysis_ends_at_the_deadline_of_a_policy_that_does_not_return() {
     assert!(update.ended().await.error.is_none());
     let hangs = Policy::from_check("slow", |_| pending());
     let error = stack
-        .analyze(&[PolicyPack::new("guard", vec![hangs]).into()])
+        .analyze(&AnalysisOptions::new([PolicyPack::new("guard", [hangs])]))
         .await
         .unwrap_err();
     let text = "policy slow did not complete Analyze within 300 s, which is the callback timeout";
+    assert!(error.message().contains(text), "{error}");
+    let hangs = Policy::from_check("slow", |_| pending());
+    let mut options = AnalysisOptions::new([PolicyPack::new("guard", [hangs])]);
+    options.callback_timeout = Some(0.05);
+    let error = stack.analyze(&options).await.unwrap_err();
+    let text = "policy slow did not complete Analyze within 0.05 s, which is the callback timeout";
+    assert!(error.message().contains(text), "{error}");
+    options.callback_timeout = Some(0.0);
+    let error = stack.analyze(&options).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    let text = "takes a number of seconds above 0, not 0";
     assert!(error.message().contains(text), "{error}");
 }
 

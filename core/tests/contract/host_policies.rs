@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stackwright::{
     Error, ErrorKind, Stack, StackSettings,
     event::{EnforcementLevel, EventPayload, PolicySeverity, PolicyViolation},
-    operation::{OperationKind, OperationOptions, OperationResult},
+    operation::{AnalysisOptions, OperationKind, OperationOptions, OperationResult},
     policy::{Policy, PolicyPack, PolicyPackOption, PolicyResource},
     property::PropertyValue,
 };
@@ -188,7 +188,7 @@ async fn an_analysis_finds_violations_in_the_recorded_state_without_changing_it(
         guard([not_big(EnforcementLevel::Advisory), few()]),
         PolicyPack::new("other", [not_big(EnforcementLevel::Remediate)]).into(),
     ];
-    let analysis = stack.analyze(&packs).await.unwrap();
+    let analysis = stack.analyze(&AnalysisOptions::new(packs)).await.unwrap();
     let found: Vec<_> = analysis
         .violations
         .iter()
@@ -216,7 +216,9 @@ async fn an_analysis_finds_violations_in_the_recorded_state_without_changing_it(
     assert_eq!(stack.unlock().await.unwrap(), 0, "no lock is left");
 
     let harmless = stack
-        .analyze(&[guard([not_big(EnforcementLevel::Advisory)])])
+        .analyze(&AnalysisOptions::new([guard([not_big(
+            EnforcementLevel::Advisory,
+        )])]))
         .await
         .unwrap();
     assert!(harmless.passed() && harmless.violations.len() == 1);
@@ -229,7 +231,7 @@ async fn a_state_is_analyzed_while_an_operation_holds_its_lock() {
     let analyzer = Policy::from_check("analyzer", move |_| {
         let stack = own.clone();
         async move {
-            let analysis = stack.analyze(&[guard([few()])]).await?;
+            let analysis = stack.analyze(&AnalysisOptions::new([guard([few()])])).await?;
             assert!(analysis.passed());
             Ok(Vec::new())
         }
@@ -250,14 +252,21 @@ async fn packs_of_the_host_that_are_wrong_in_themselves_are_refused_before_anyth
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert!(error.message().contains("two policies \"not-big\""), "{error}");
     assert_eq!(
-        stack.analyze(&[twice]).await.unwrap_err().kind(),
+        stack
+            .analyze(&AnalysisOptions::new([twice]))
+            .await
+            .unwrap_err()
+            .kind(),
         ErrorKind::InvalidInput
     );
     let addressed = PolicyPackOption {
         address: "127.0.0.1:1".to_owned(),
         ..guard([few()])
     };
-    let error = stack.analyze(&[addressed]).await.unwrap_err();
+    let error = stack
+        .analyze(&AnalysisOptions::new([addressed]))
+        .await
+        .unwrap_err();
     assert!(
         error.message().contains("functions of the host and an address"),
         "{error}"
@@ -269,6 +278,6 @@ async fn a_stack_that_does_not_exist_is_not_compliant_but_an_error() {
     let engine = engine().build().unwrap();
     let misspelt = engine.stack("shop/dv", StackSettings::default()).await.unwrap();
     let packs = [guard([not_big(EnforcementLevel::Mandatory)])];
-    let error = misspelt.analyze(&packs).await.unwrap_err();
+    let error = misspelt.analyze(&AnalysisOptions::new(packs)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
 }

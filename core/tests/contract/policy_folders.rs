@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, sync::Arc};
 
 use stackwright::{
     ErrorKind, Stack, StackSettings,
-    operation::{OperationKind, OperationOptions, OperationResult},
+    operation::{AnalysisOptions, OperationKind, OperationOptions, OperationResult},
     policy::PolicyPackOption,
 };
 use stackwright_testkit::wait::Ended as _;
@@ -79,7 +79,10 @@ async fn a_pack_in_a_folder_is_started_with_the_stack_in_its_environment_and_end
         "ended\n"
     );
 
-    let analysis = stack.analyze(&[option(folder.path())]).await.unwrap();
+    let analysis = stack
+        .analyze(&AnalysisOptions::new([option(folder.path())]))
+        .await
+        .unwrap();
     assert!(!analysis.violations.is_empty());
     assert_eq!(analysis.violations[0].name.pack, "grumpy");
 }

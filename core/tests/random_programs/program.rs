@@ -148,7 +148,14 @@ impl Played {
             async move {
                 let answer = if self.is_reached(number, seen).await? {
                     let registration = self.registration(monitor, number, preview, seen).await?;
-                    Answer::Registered(monitor.register(registration).await?)
+                    let registered = monitor.register(registration).await?;
+                    // The hooks after the steps of a component run with its outputs.
+                    if number < KIT && !registered.failed && !registered.skipped {
+                        monitor
+                            .register_outputs(&registered.urn, PropertyMap::new())
+                            .await?;
+                    }
+                    Answer::Registered(registered)
                 } else {
                     Answer::Unreached
                 };

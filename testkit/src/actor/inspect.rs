@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use stackwright::{
     Engine, Language, Result, Stack,
     binding::{self, HostSecrets},
-    operation::OperationOptions,
+    operation::AnalysisOptions,
 };
 
 use super::{
@@ -34,11 +34,10 @@ pub(super) async fn inspect(
 /// Answers the part `analysis`: the state as packs of policies find it.
 pub(super) async fn analysis(stack: &Stack, message: &Value, wire: &Arc<Wire>) -> Answer {
     let options = message["options"].to_string();
-    let options = binding::read::<OperationOptions>(options.as_bytes(), Language::Rust, "an analysis");
+    let options = binding::read::<AnalysisOptions>(options.as_bytes(), Language::Rust, "an analysis");
     let mut options = options.map_err(|it| error(&it))?;
-    attach_packs(&mut options, &message["policyPacks"], wire)?;
-    let packs = options.local_policy_packs;
-    let analysis = stack.analyze(&packs).await.map_err(|it| error(&it))?;
+    attach_packs(&mut options.local_policy_packs, &message["policyPacks"], wire)?;
+    let analysis = stack.analyze(&options).await.map_err(|it| error(&it))?;
     Ok(json!({ "found": binding::analysis_document(&analysis) }))
 }
 

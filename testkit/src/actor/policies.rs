@@ -6,21 +6,19 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use stackwright::{
     Error, ErrorKind,
-    operation::OperationOptions,
-    policy::{PolicyHost, PolicyPack},
+    policy::{PolicyHost, PolicyPack, PolicyPackOption},
 };
 
 use super::{run::error, wire::Wire};
 use crate::provider::AnswerSource as _;
 
 /// Adds the functions of packs, described by name, to the options that name them.
-pub(super) fn attach_packs(
-    options: &mut OperationOptions,
+pub(super) fn attach_packs<'a>(
+    packs: impl IntoIterator<Item = &'a mut PolicyPackOption>,
     documents: &Value,
     wire: &Arc<Wire>,
 ) -> Result<(), Value> {
-    let packs = [&mut options.required_policies, &mut options.local_policy_packs];
-    for option in packs.into_iter().flatten() {
+    for option in packs {
         let Some(document) = documents.get(&option.name) else {
             continue;
         };

@@ -297,7 +297,11 @@ impl Session {
             "an operation",
         )
         .map_err(|it| error(&it))?;
-        attach_packs(&mut options, &message["policyPacks"], &self.wire)?;
+        let packs = options
+            .required_policies
+            .iter_mut()
+            .chain(&mut options.local_policy_packs);
+        attach_packs(packs, &message["policyPacks"], &self.wire)?;
         if let Some(number) = message["planOf"].as_u64() {
             let kept = locked(&self.results).get(&number).cloned();
             let plan = kept.and_then(|result| result.plan.clone());

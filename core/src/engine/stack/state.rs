@@ -3,8 +3,7 @@
 use super::Stack;
 use crate::{
     error::Result,
-    operation::{PolicyAnalysis, analyze, replace_by_import},
-    policy::PolicyPackOption,
+    operation::{AnalysisOptions, PolicyAnalysis, analyze, replace_by_import},
     property::PropertyMap,
     state::{Snapshot, edit::EditReport},
     store::{LockOwner, remove_stack},
@@ -71,17 +70,17 @@ impl Stack {
     /// # let builder = Engine::builder(Handle::current()).store(store);
     /// # let engine = builder.secrets(Arc::new(Base64Provider)).build()?;
     /// # let stack = engine.create_stack("shop/dev", StackSettings::default()).await?;
-    /// use stackwright::policy::{Policy, PolicyPack};
+    /// use stackwright::{operation::AnalysisOptions, policy::{Policy, PolicyPack}};
     /// let few = Policy::from_stack_check("few", |stack| async move {
     ///     Ok(if stack.resources.len() > 100 { vec!["too many resources".into()] } else { vec![] })
     /// });
-    /// let analysis = stack.analyze(&[PolicyPack::new("guard", [few]).into()]).await?;
+    /// let analysis = stack.analyze(&AnalysisOptions::new([PolicyPack::new("guard", [few])])).await?;
     /// assert!(analysis.violations.is_empty() && analysis.passed());
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn analyze(&self, packs: &[PolicyPackOption]) -> Result<PolicyAnalysis> {
-        let analyzed = analyze(&self.context, packs).await;
+    pub async fn analyze(&self, options: &AnalysisOptions) -> Result<PolicyAnalysis> {
+        let analyzed = analyze(&self.context, options).await;
         self.explained(analyzed).await
     }
 
