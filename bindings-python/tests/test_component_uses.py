@@ -43,8 +43,12 @@ async def failure(
         return str(caught.value)
 
 
-@pytest.mark.parametrize("place", ["construct", "input", "output"])
-@pytest.mark.parametrize("host", ["pybox", "tsbox_checked", "gobox"])
+PLACES = [(host, place) for host in ("pybox", "tsbox_checked", "gobox") for place in ("construct", "input", "output")]
+# The SDK for Node prints the resource of an error whole, which takes seconds; once is enough.
+PLACES.remove(("tsbox_checked", "output"))
+
+
+@pytest.mark.parametrize(("host", "place"), PLACES)
 @on_loop
 async def test_a_failed_component_states_the_line_of_the_sdk_program(
     tmp_path: Path, memory: Memory, request: pytest.FixtureRequest, host: str, place: str
