@@ -158,15 +158,20 @@ node-matrix = $(1) -e 'const [node, sdk] = [process.version, require("@pulumi/pu
 
 test-sdks: test-oldest-python-sdk test-newest-python-sdk test-newest-node-sdk
 
+SDK_VERSION := -c 'import importlib.metadata as m; print(m.version("pulumi"))'
 test-oldest-python-sdk: PYTHON_SDK = pulumi==$(OLDEST_PYTHON_SDK)
 test-newest-python-sdk: PYTHON_SDK = $(PYTHON_SDKS)
-test-oldest-python-sdk test-newest-python-sdk: test-%-python-sdk: wheel
+test-oldest-python-sdk test-newest-python-sdk: test-%-python-sdk: wheel $(VENV)/.complete
 	$(PYTHON) -m venv build/sdk-$*-python
 	build/sdk-$*-python/bin/pip install --quiet --disable-pip-version-check --upgrade "$(PYTHON_SDK)" "$$(grep ^pytest= requirements-dev.txt || \
 	    grep '^pytest>' requirements-dev.txt)" "$$(grep ^pytest-timeout requirements-dev.txt)" "$$(grep ^pulumi-policy requirements-dev.txt)"
 	build/sdk-$*-python/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps build/wheels/*.whl
-	build/sdk-$*-python/bin/python -c 'import importlib.metadata as m; print("the $* SDK for Python:", m.version("pulumi"))'
-	build/sdk-$*-python/bin/python -m pytest -p no:cacheprovider -k "not tsbox" $(PYTHON_SDK_TESTS)
+	@version=$$(build/sdk-$*-python/bin/python $(SDK_VERSION)); echo "the $* SDK for Python: $$version"; \
+	if [ $* = newest ] && [ "$$version" = "$$($(VENV)/bin/python $(SDK_VERSION))" ]; then \
+	    echo "it is the version that all tests of Python run with (make test-python)"; \
+	else \
+	    build/sdk-$*-python/bin/python -m pytest -p no:cacheprovider -k "not tsbox" $(PYTHON_SDK_TESTS); \
+	fi
 
 NEWEST_NODE_SDK := build/sdk-newest
 test-newest-node-sdk: npm-package $(VENV)/.complete go-plugins
@@ -402,10 +407,11 @@ docs: $(DOCS)/.complete rust-reference node-reference
 
 # The site is built anew, as it is made of more than its pages: docstrings, the header, and the types of Node.
 # Blocks run with what is built and installed as users get it: the wheel, the npm package, and the C library below build/c.
+DOCS_TESTS ?= docs/tests
 test-docs: $(DOCS)/.complete chromium docs install-python npm-package c-library
 	bindings-c/packaging/install build/c $(BUILT) $(VERSION)
 	$(DOCS)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps build/wheels/*.whl
-	$(DOCS)/bin/python -m pytest -p no:cacheprovider -rs docs/tests
+	$(DOCS)/bin/python -m pytest -p no:cacheprovider -rs $(DOCS_TESTS)
 
 # ---- checks ----
 
