@@ -150,6 +150,19 @@ def test_existing_things_can_be_read_and_others_name_the_option() -> None:
         simulate(program)
 
 
+def test_the_text_of_a_result_has_changed_outputs_beside_changed_resources() -> None:
+    versions = iter((1, 2))
+
+    def program(ctx: sw.Context) -> None:
+        version = next(versions)
+        ctx.resource(MACHINE, "web", {"version": version})
+        ctx.export("url", f"http://{version}")
+
+    stack = simulate(program)
+    text = str(stack.up())
+    assert "~ version: 1 -> 2" in text and '~ url: "http://1" -> "http://2"' in text
+
+
 def test_existence_can_be_queried() -> None:
     def program(ctx: sw.Context) -> None:
         ctx.export("there", ctx.exists("cloud:index:Network", "net-1"))

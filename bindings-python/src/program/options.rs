@@ -48,14 +48,19 @@ pub(crate) fn check_options(of: &str, options: &Bound<'_, PyDict>, owner: &str) 
     binding::check_options(of, document(options)?, Language::Python, owner).or_raise(py)
 }
 
-/// Reads options, resolved to URNs and references, into a registration that has nothing else yet.
-pub(super) fn read(options: Option<&Bound<'_, PyDict>>, owner: &str) -> PyResult<Registration> {
+/// Reads options, resolved to URNs and references, into a registration that has nothing else yet. `token` is the type or the
+/// function that their provider serves; `None` where it serves others.
+pub(super) fn read(
+    options: Option<&Bound<'_, PyDict>>,
+    token: Option<&str>,
+    owner: &str,
+) -> PyResult<Registration> {
     let Some(options) = options else {
         return Ok(Registration::default());
     };
     let py = options.py();
     let mut registration =
-        binding::registration_of_options(document(options)?, Language::Python, owner).or_raise(py)?;
+        binding::registration_of_options(document(options)?, token, Language::Python, owner).or_raise(py)?;
     if let Some(trigger) = options.get_item(TRIGGER)? {
         registration.options.replacement_trigger =
             Some(convert::read_value(&trigger, "the replacement trigger")?);

@@ -292,7 +292,7 @@ impl Run {
             resource_type: resource_type.into(),
             name: name.to_owned(),
             custom,
-            ..options::read(options, &format!("the resource '{name}'"))?
+            ..options::read(options, None, &format!("the resource '{name}'"))?
         };
         let error = Error::new(ErrorKind::Program, message);
         let error = hints.into_iter().fold(error, Error::with_hint);
@@ -369,7 +369,11 @@ impl Run {
             inputs: convert::read_map(inputs, &format!("the inputs of {name:?}"))?,
             dependencies: options::urns(py, dependencies)?,
             property_dependencies: Some(options::property_dependencies(py, property_dependencies)?),
-            ..options::read(options, &format!("the resource '{name}'"))?
+            ..options::read(
+                options,
+                (kind != "component").then_some(resource_type),
+                &format!("the resource '{name}'"),
+            )?
         };
         if let Some(attached) = attached {
             transforms::attach(&mut registration, attached, &self.host)?;
@@ -414,7 +418,7 @@ impl Run {
         callback: Py<PyAny>,
     ) -> PyResult<()> {
         self.require_open(py)?;
-        let registration = options::read(options, &format!("the resource '{name}'"))?;
+        let registration = options::read(options, Some(resource_type), &format!("the resource '{name}'"))?;
         let read = Read {
             resource_type: resource_type.into(),
             name: name.to_owned(),
@@ -447,7 +451,7 @@ impl Run {
         callback: Py<PyAny>,
     ) -> PyResult<()> {
         self.require_open(py)?;
-        let registration = options::read(options, &format!("the call of '{token}'"))?;
+        let registration = options::read(options, Some(token), &format!("the call of '{token}'"))?;
         let invoke = Invoke {
             token: token.to_owned(),
             arguments: convert::read_map(arguments, &format!("the arguments of {token:?}"))?,
@@ -484,7 +488,11 @@ impl Run {
         callback: Py<PyAny>,
     ) -> PyResult<()> {
         self.require_open(py)?;
-        let registration = options::read(options, &format!("the query for the resource '{id}'"))?;
+        let registration = options::read(
+            options,
+            Some(resource_type),
+            &format!("the query for the resource '{id}'"),
+        )?;
         let exists = Exists {
             resource_type: resource_type.into(),
             id: ResourceId::from(id),
@@ -525,7 +533,7 @@ impl Run {
         callback: Py<PyAny>,
     ) -> PyResult<()> {
         self.require_open(py)?;
-        let registration = options::read(options, &format!("the call of '{token}'"))?;
+        let registration = options::read(options, Some(token), &format!("the call of '{token}'"))?;
         let call = MethodCall {
             token: token.to_owned(),
             of: of.map(|urn| convert::urn(py, urn)).transpose()?,

@@ -145,7 +145,7 @@ impl Changed {
         let py = returned.py();
         let (inputs, dependencies, given, names, hooks, depends_on): ChangedParts<'_> = returned.extract()?;
         let options = given.map(|given| {
-            let mut registration = options::read(Some(&given), "a transform")?;
+            let mut registration = options::read(Some(&given), None, "a transform")?;
             registration.dependencies = options::urns(py, depends_on)?;
             if let Some(hooks) = hooks {
                 registration.options.resource_hooks = hooks;
@@ -256,7 +256,7 @@ impl ChangedCall {
                 .map(|arguments| convert::read_map(arguments.as_any(), "the arguments"))
                 .transpose()?,
             options: given
-                .map(|given| Ok::<_, PyErr>((names, options::read(Some(&given), "a transform")?)))
+                .map(|given| Ok::<_, PyErr>((names, options::read(Some(&given), None, "a transform")?)))
                 .transpose()?,
         }))
     }

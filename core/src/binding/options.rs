@@ -13,8 +13,8 @@ use crate::{
     error::{Error, Result},
     message::Language,
     monitor::{
-        Exists, ExistsDocument, Invoke, InvokeDocument, MethodCall, MethodDocument, Read, ReadDocument,
-        Registration, RegistrationDocument, ResourceTransform,
+        Exists, ExistsDocument, Invoke, InvokeDocument, MethodCall, MethodDocument, PackageChoice, Read,
+        ReadDocument, Registration, RegistrationDocument, ResourceTransform,
     },
     resource::ProviderReference,
     token::TypeToken,
@@ -68,34 +68,73 @@ pub fn check_options(of: OptionsOf, options: Value, language: Language, subject:
     checked.map(|_| ())
 }
 
-/// Reads options, with URNs and references in the place of resources, into a registration that has nothing else yet.
+/// Reads options, with URNs and references in the place of resources, into a registration that has nothing else yet. `token` is
+/// the type or the function that their provider serves; `None` where it serves others.
 ///
 /// # Errors
 /// Those of [`super::read`].
-pub fn registration_of_options(options: Value, language: Language, subject: &str) -> Result<Registration> {
+pub fn registration_of_options(
+    options: Value,
+    token: Option<&str>,
+    language: Language,
+    subject: &str,
+) -> Result<Registration> {
     let mut document = checked::<RegistrationDocument>(options, language, subject)?;
     for name in ["type", "name"] {
         document[name] = "".into();
     }
     let registration = read_checked::<RegistrationDocument>(document, subject).map(Registration::from)?;
     check_providers(&registration, subject)?;
+    check_package(&registration.package, token, subject)?;
     Ok(registration)
 }
 
 /// Refuses a provider of another package than the one that it is named for: the default provider would take its place.
 fn check_providers(registration: &Registration, subject: &str) -> Result<()> {
-    for (package, reference) in &registration.providers {
-        let Ok(reference) = ProviderReference::parse(reference) else {
-            continue;
-        };
-        let provided = TypeToken::from(reference.urn.resource_type());
-        if let Some(provided) = provided.provided_package().filter(|provided| provided != package) {
-            return Err(Error::invalid(format!(
-                "providers names a provider of the package {provided:?} for the package {package:?}, in the options of {subject}"
-            )));
-        }
+    let mut providers = registration.providers.iter();
+    providers
+        .try_for_each(|(package, provider)| check_provider("providers", provider, Some(package), subject))
+}
+
+/// Refuses a version that is none, and a provider of another package than that of a type or a function: it would get what it does
+/// not know.
+fn check_package(choice: &PackageChoice, token: Option<&str>, subject: &str) -> Result<()> {
+    if !choice.version.is_empty() && semver::Version::parse(&choice.version).is_err() {
+        let version = &choice.version;
+        return Err(Error::invalid(format!(
+            "version takes a version such as \"1.2.3\", not {version:?}, in the options of {subject}"
+        )));
     }
-    Ok(())
+    if choice.provider.is_empty() {
+        return Ok(());
+    }
+    // The provider of an extension has the name of the package that is extended.
+    let is_named = choice.package_ref.is_empty() && choice.source.is_none();
+    let package = token
+        .filter(|_| is_named)
+        .map(|token| TypeToken::from(token).asked_package().to_owned());
+    check_provider("provider", &choice.provider, package.as_deref(), subject)
+}
+
+/// Refuses what is no reference of a provider, and a provider of another package.
+fn check_provider(option: &str, provider: &str, package: Option<&str>, subject: &str) -> Result<()> {
+    let Ok(reference) = ProviderReference::parse(provider) else {
+        let resource = provider.rsplit_once("::").map_or(provider, |(urn, _)| urn);
+        return Err(Error::invalid(format!(
+            "{option} takes a provider resource, and {resource:?} is none, in the options of {subject}"
+        )));
+    };
+    let provided = TypeToken::from(reference.urn.resource_type());
+    let (Some(package), Some(provided)) = (package, provided.provided_package()) else {
+        return Ok(());
+    };
+    if provided == package {
+        return Ok(());
+    }
+    let verb = if option == "provider" { "is" } else { "names" };
+    Err(Error::invalid(format!(
+        "{option} {verb} a provider of the package {provided:?} for the package {package:?}, in the options of {subject}"
+    )))
 }
 
 /// Reads the JSON of a registration, as [`Registration::from_json`] does.
@@ -118,7 +157,12 @@ pub fn registration_with(
     let registration = Registration::from_json_with(json, transform).map_err(|error| {
         explained::<RegistrationDocument>(json, language, error, ["the resource", "name"])
     })?;
-    check_providers(&registration, &format!("the resource {:?}", registration.name))?;
+    let subject = format!("the resource {:?}", registration.name);
+    check_providers(&registration, &subject)?;
+    // The provider of a component is that of what is below it.
+    let is_served = registration.custom || registration.remote;
+    let token = is_served.then(|| registration.resource_type.as_str());
+    check_package(&registration.package, token, &subject)?;
     Ok(registration)
 }
 
@@ -127,8 +171,11 @@ pub fn registration_with(
 /// # Errors
 /// Those of [`super::read`].
 pub fn read_request(json: &[u8], language: Language) -> Result<Read> {
-    Read::from_json(json)
-        .map_err(|error| explained::<ReadDocument>(json, language, error, ["the resource", "name"]))
+    let read = Read::from_json(json)
+        .map_err(|error| explained::<ReadDocument>(json, language, error, ["the resource", "name"]))?;
+    let subject = format!("the resource {:?}", read.name);
+    check_package(&read.package, Some(read.resource_type.as_str()), &subject)?;
+    Ok(read)
 }
 
 /// Reads the JSON of a function's call, as [`Invoke::from_json`] does.
@@ -136,8 +183,11 @@ pub fn read_request(json: &[u8], language: Language) -> Result<Read> {
 /// # Errors
 /// Those of [`super::read`].
 pub fn invoke(json: &[u8], language: Language) -> Result<Invoke> {
-    Invoke::from_json(json)
-        .map_err(|error| explained::<InvokeDocument>(json, language, error, ["the call of", "token"]))
+    let invoke = Invoke::from_json(json)
+        .map_err(|error| explained::<InvokeDocument>(json, language, error, ["the call of", "token"]))?;
+    let subject = format!("the call of {:?}", invoke.token);
+    check_package(&invoke.package, Some(&invoke.token), &subject)?;
+    Ok(invoke)
 }
 
 /// Reads the JSON of a query whether a resource exists, as [`Exists::from_json`] does.
@@ -145,9 +195,12 @@ pub fn invoke(json: &[u8], language: Language) -> Result<Invoke> {
 /// # Errors
 /// Those of [`super::read`].
 pub fn exists(json: &[u8], language: Language) -> Result<Exists> {
-    Exists::from_json(json).map_err(|error| {
+    let exists = Exists::from_json(json).map_err(|error| {
         explained::<ExistsDocument>(json, language, error, ["the query for a resource", "id"])
-    })
+    })?;
+    let subject = format!("the query for a resource {:?}", exists.id.as_str());
+    check_package(&exists.package, Some(exists.resource_type.as_str()), &subject)?;
+    Ok(exists)
 }
 
 /// Reads the JSON of a method's call, as [`MethodCall::from_json`] does.
@@ -155,8 +208,11 @@ pub fn exists(json: &[u8], language: Language) -> Result<Exists> {
 /// # Errors
 /// Those of [`super::read`].
 pub fn method_call(json: &[u8], language: Language) -> Result<MethodCall> {
-    MethodCall::from_json(json)
-        .map_err(|error| explained::<MethodDocument>(json, language, error, ["the call of", "token"]))
+    let call = MethodCall::from_json(json)
+        .map_err(|error| explained::<MethodDocument>(json, language, error, ["the call of", "token"]))?;
+    let subject = format!("the call of {:?}", call.token);
+    check_package(&call.package, Some(&call.token), &subject)?;
+    Ok(call)
 }
 
 /// Returns the error of a document in the terms of its schema. The usual document is not read twice for that.
@@ -252,10 +308,97 @@ mod tests {
             "providers names a provider of the package \"notes\" for the package \"notez\", in the options of the resource \"b\""
         );
         let options = json!({"providers": {"notez": provider}});
-        let error = registration_of_options(options, Language::Python, "the resource 'b'").unwrap_err();
+        let error = registration_of_options(options, None, Language::Python, "the resource 'b'").unwrap_err();
         assert!(
             error.message().ends_with("in the options of the resource 'b'"),
             "{error}"
+        );
+    }
+
+    #[test]
+    fn a_provider_serves_its_own_package_alone() {
+        let provider = "urn:pulumi:dev::shop::pulumi:providers:notes::north::id";
+        let read = |options: Value, token: Option<&str>| {
+            registration_of_options(options, token, Language::Python, "the resource 'b'")
+                .map(|_| ())
+                .map_err(|error| error.message().to_owned())
+        };
+        for token in [
+            "notes:index:Note",
+            "notes:index:Note/open",
+            "pulumi:providers:notes",
+        ] {
+            read(json!({"provider": provider}), Some(token)).unwrap();
+        }
+        read(json!({"provider": provider}), None).unwrap();
+        // The provider of an extension has the name of the package that is extended.
+        let extended = json!({"provider": provider, "package": {"plugin_name": "notes", "extension": {"name": "ink", "version": "1.0.0", "value": ""}}});
+        read(extended, Some("ink:index:Pen")).unwrap();
+        assert_eq!(
+            read(json!({"provider": provider}), Some("box:index:Box")).unwrap_err(),
+            "provider is a provider of the package \"notes\" for the package \"box\", in the options of the resource 'b'"
+        );
+        let other = "urn:pulumi:dev::shop::notes:index:Note::a";
+        for token in [Some("notes:index:Note"), None] {
+            assert_eq!(
+                read(json!({"provider": format!("{other}::id")}), token).unwrap_err(),
+                format!(
+                    "provider takes a provider resource, and {other:?} is none, in the options of the resource 'b'"
+                )
+            );
+        }
+        assert_eq!(
+            read(json!({"version": "abc"}), None).unwrap_err(),
+            "version takes a version such as \"1.2.3\", not \"abc\", in the options of the resource 'b'"
+        );
+    }
+
+    #[test]
+    fn calls_and_reads_have_providers_of_their_package() {
+        let provider = "urn:pulumi:dev::shop::pulumi:providers:notes::north::id";
+        let json = |members: Value| {
+            let mut members = members;
+            members["provider"] = provider.into();
+            members.to_string().into_bytes()
+        };
+        let message = |error: Error| error.message().to_owned();
+        let named =
+            "provider is a provider of the package \"notes\" for the package \"box\", in the options of";
+        assert_eq!(
+            read_request(
+                &json(json!({"type": "box:index:Box", "name": "b", "id": "1"})),
+                Language::Node
+            )
+            .map_err(message)
+            .unwrap_err(),
+            format!("{named} the resource \"b\"")
+        );
+        assert_eq!(
+            invoke(&json(json!({"token": "box:index:open"})), Language::Node)
+                .map_err(message)
+                .unwrap_err(),
+            format!("{named} the call of \"box:index:open\"")
+        );
+        assert_eq!(
+            method_call(&json(json!({"token": "box:index:Box/open"})), Language::Node)
+                .map_err(message)
+                .unwrap_err(),
+            format!("{named} the call of \"box:index:Box/open\"")
+        );
+        assert_eq!(
+            exists(&json(json!({"type": "box:index:Box", "id": "1"})), Language::Node)
+                .map_err(message)
+                .unwrap_err(),
+            format!("{named} the query for a resource \"1\"")
+        );
+        let component = json(json!({"type": "box:index:Box", "name": "b", "custom": false}));
+        registration(&component, Language::Node).unwrap();
+        let remote = json(json!({"type": "box:index:Box", "name": "b", "remote": true}));
+        assert_eq!(
+            registration(&remote, Language::Node)
+                .map_err(message)
+                .unwrap_err(),
+            format!("{named} the resource \"b\"")
         );
     }
 
@@ -271,7 +414,7 @@ mod tests {
             "unknown option 'retain' of the resource 'a'; there are: depends_on, package, parent, plugin_download_url, provider, version"
         );
         let options = json!({"plugin_download_url": "u", "ignore_changes": ["a"], "protect": true});
-        let read = registration_of_options(options, Language::Python, "the resource 'a'").unwrap();
+        let read = registration_of_options(options, None, Language::Python, "the resource 'a'").unwrap();
         assert_eq!(
             (read.package.download_url.as_str(), read.protect),
             ("u", Some(true))

@@ -446,6 +446,6 @@ fn unknown_input(urn: &Urn, goal: &mut Goal) -> Option<String> {
     }
     Some(format!(
         "the input '{place}' of the resource '{urn}' is unknown, which is possible in previews only: what it comes from does \
-         not exist, because it is not among the targets or has failed; or a function, a transform or a policy returned it"
+         not exist, because it is not among the targets or has failed; or a function, a component, a method, a transform or a policy returned it"
     ))
 }

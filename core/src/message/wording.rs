@@ -97,7 +97,11 @@ impl Message<'_> {
                  Rust)"
             ),
             Self::TargetNotFound { target } => {
-                format!("the target '{target}' is not a resource of the stack")
+                let hint = match target.starts_with("urn:") || target.contains('*') {
+                    true => "",
+                    false => ": targets are URNs or globs of URNs",
+                };
+                format!("the target '{target}' is not a resource of the stack{hint}")
             }
             Self::DependencyNotTargeted { urn, dependency } => format!(
                 "the resource '{urn}' depends on '{dependency}', which does not exist yet and is not among the targets"

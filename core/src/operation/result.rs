@@ -174,12 +174,13 @@ impl OperationResult {
             })
             .map(|diagnostic| diagnostic_line(diagnostic, &self.redactor))
             .collect();
-        if !self.has_resource_changes() {
-            // Nothing else shows why the operation has changes.
-            let outputs = self.output_changes();
-            if !outputs.is_empty() {
-                append(&mut tree, &outputs_text(&outputs));
-            }
+        let mut outputs = self.output_changes();
+        if self.has_resource_changes() {
+            // Outputs come and go with the resources that they are of.
+            outputs.retain(|change| !matches!(change.kind, DiffKind::Add | DiffKind::Delete));
+        }
+        if !outputs.is_empty() {
+            append(&mut tree, &outputs_text(&outputs));
         }
         if let Some(moves) = render_moves(&self.suggested_moves) {
             append(&mut tree, &self.redactor.scrub(&moves));

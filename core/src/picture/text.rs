@@ -251,6 +251,10 @@ fn escaped(text: &str) -> String {
             '<' => escaped.push_str("#lt;"),
             '>' => escaped.push_str("#gt;"),
             '&' => escaped.push_str("#amp;"),
+            // They begin texts of Markdown, escapes and directives.
+            '`' => escaped.push_str("#96;"),
+            '\\' => escaped.push_str("#92;"),
+            '%' => escaped.push_str("#37;"),
             '\n' | '\r' => escaped.push(' '),
             other => escaped.push(other),
         }

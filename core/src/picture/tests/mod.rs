@@ -326,6 +326,22 @@ fn text_forms_group_components_and_escape_names() {
 }
 
 #[test]
+fn names_give_no_directives_to_the_text_forms() {
+    let odd = state("%%{init: {}}%% `tick` \\n", None, &[]);
+    let graph = Picture::of_state("dev", &snapshot(vec![odd]));
+    let mermaid = graph.to_mermaid();
+    assert!(
+        mermaid.contains("n0[\"#37;#37;{init: {}}#37;#37; #96;tick#96; #92;n<br/>"),
+        "{mermaid}"
+    );
+    let dot = graph.to_dot();
+    assert!(
+        dot.contains("n0 [label=\"%%{init: {}}%% `tick` \\\\n\\nfiles:index:File\"];"),
+        "{dot}"
+    );
+}
+
+#[test]
 fn parents_that_form_a_circle_and_absent_ones_are_left_out() {
     let states = vec![
         state("a", Some("b"), &[]),

@@ -9,7 +9,7 @@ mod secrecy;
 use std::{borrow::Cow, collections::BTreeMap};
 
 use function::FunctionSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
 use crate::{
@@ -47,7 +47,7 @@ pub(super) struct ResourceSchema {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct TypeSchema {
-    #[serde(rename = "type")]
+    #[serde(rename = "type", deserialize_with = "kind")]
     kind: String,
     properties: BTreeMap<String, PropertySchema>,
     required: Vec<String>,
@@ -65,7 +65,7 @@ struct EnumValue {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct PropertySchema {
-    #[serde(rename = "type")]
+    #[serde(rename = "type", deserialize_with = "kind")]
     kind: String,
     #[serde(rename = "$ref")]
     reference: String,
@@ -83,6 +83,21 @@ pub(super) struct PropertySchema {
 }
 
 pub(super) use function::FunctionCall;
+
+/// The types of values; without one, any value is accepted.
+const KINDS: [&str; 7] = ["", "array", "boolean", "integer", "number", "object", "string"];
+
+/// Reads a type: with one that is misspelt, the check of each value would fail.
+fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<String, D::Error> {
+    let kind = String::deserialize(deserializer)?;
+    if KINDS.contains(&kind.as_str()) {
+        return Ok(kind);
+    }
+    let kinds = KINDS[1..].join(", ");
+    Err(de::Error::custom(format!(
+        "it has the type {kind:?}; there are: {kinds}"
+    )))
+}
 
 /// What a reference names.
 enum Referenced<'a> {

@@ -73,6 +73,15 @@ fn failures(inputs: Value) -> Vec<String> {
 }
 
 #[test]
+fn a_schema_with_a_misspelt_type_is_refused() {
+    let document = json!({"name": "cloud", "resources": {"cloud:index:T": {"inputProperties": {"size": {"type": "intger"}}}}});
+    assert_eq!(
+        PackageSchema::read(&document).unwrap_err().message(),
+        "the schema is no schema of a package: it has the type \"intger\"; there are: array, boolean, integer, number, object, string"
+    );
+}
+
+#[test]
 fn names_types_required_ones_and_alternatives_are_checked_at_any_depth() {
     assert!(
         failures(json!({"image": "a", "count": 1, "mode": "fast", "port": "http", "labels": {"a": "b"}}))
