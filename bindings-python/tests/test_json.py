@@ -25,7 +25,7 @@ from stackwright._json import text_of
         ({"x": (part for part in "ab")}, "runtime_options['x']: a value of type generator cannot be written as JSON"),
         ({"x": datetime.date(2026, 1, 1)}, "runtime_options['x']: a value of type date cannot be written as JSON"),
         ({"x": sw.Secret("hidden")}, "runtime_options['x']: a value of type Secret cannot be written as JSON"),
-        ({"x": float("inf")}, "runtime_options['x']: inf cannot be written as JSON"),
+        ({"x": float("inf")}, "runtime_options['x']: inf cannot be written as JSON; give a finite number"),
         ({"x": "\ud800"}, "runtime_options['x']: a text with a lone surrogate cannot be written as JSON"),
     ],
 )

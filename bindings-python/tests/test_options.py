@@ -119,6 +119,13 @@ def test_a_wrong_option_of_a_stack_is_named(make_engine: MakeEngine, option: str
         ("parallel", -1, "parallel takes a whole number from 0 to 2147483647, not -1"),
         ("parallel", 2**31, "parallel takes a whole number from 0 to 2147483647, not 2147483648"),
         ("parallel", True, "parallel takes a whole number from 0 to 2147483647, not True"),
+        *(
+            (name, float(number), f"{name} takes a number of seconds {range_}, not {number}, in the options of up()")
+            for name, range_ in (("callback_timeout", "above 0"), ("timeout", "above 0"), ("wait_for_lock", "from 0"))
+            for number in ("inf", "nan")
+        ),
+        ("parallel", float("inf"), "parallel takes a whole number from 0 to 2147483647, not inf"),
+        ("nothing", float("inf"), "unknown option 'nothing' of up(); there are: "),
         ("targets", "urn", "targets takes a list of URNs or globs, not a string"),
         ("excludes", [5], "excludes[0] takes a string, not a number"),
         ("replace_targets", {"a": 1}, "replace_targets takes a list of URNs or globs, not a dictionary"),

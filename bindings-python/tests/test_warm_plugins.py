@@ -124,7 +124,7 @@ def test_a_rebuilt_plugin_is_restarted(gofiles: Path, tmp_path: Path) -> None:
         ({"pool_capacity": -1}, "plugins.pool_capacity takes a whole number from 0 to 4294967295, not -1"),
         ({"pool_idle_limit": "1"}, "plugins.pool_idle_limit takes a number of seconds from 0, not a string"),
         ({"pool_idle_limit": -1}, "plugins.pool_idle_limit takes a number of seconds from 0, not -1"),
-        ({"pool_age_limit": float("nan")}, "plugins['pool_age_limit']: nan cannot be written as JSON"),
+        ({"pool_age_limit": float("nan")}, "plugins['pool_age_limit']: nan cannot be written as JSON; give a finite number"),
     ],
 )
 def test_invalid_limits_of_the_pool_are_refused(gofiles: Path, options: dict[str, float], message: str) -> None:

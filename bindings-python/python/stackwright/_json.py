@@ -45,7 +45,8 @@ def text_of(option: str, value: object, max_depth: int = MAX_DEPTH) -> str:
 def document_of_options(options: Mapping[str, object]) -> bytes:
     """Returns the JSON of options by name; those that are ``None`` are left out.
 
-    A function, or another option without JSON, has a stand-in, so that the engine names the option: it can be misspelt.
+    A function, or another option without JSON, has a stand-in, so that the engine names the option, which can be misspelt, and what it
+    takes.
 
     :raises InvalidInputError: that names the option and the place of a value in it that has no JSON.
     """
@@ -55,6 +56,8 @@ def document_of_options(options: Mapping[str, object]) -> bytes:
 
 
 def _standing_in(value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return {_STAND_IN: str(value)}
     is_json = isinstance(value, (bool, int, float, str, Mapping)) or (
         isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview))
     )
@@ -74,7 +77,7 @@ def _misfit(value: object, depth: int) -> _Misfit | None:
     if isinstance(value, str):
         return None if _is_encodable(value) else _unwritable("a text with a lone surrogate")
     if isinstance(value, float):
-        return None if math.isfinite(value) else _unwritable(str(value))
+        return None if math.isfinite(value) else _Misfit("", f"{value} cannot be written as JSON; give a finite number")
     if depth < 0:
         return _Misfit("", "the value is nested too deep, or contains itself")
     if isinstance(value, Mapping):
