@@ -190,7 +190,7 @@ async def test_an_exception_in_construct_fails_the_operation_with_type_and_name(
 
 
 @on_loop
-@pytest.mark.parametrize("way", ["returned", "raised", "malformed"])
+@pytest.mark.parametrize("way", ["returned", "raised", "malformed", "raised malformed"])
 async def test_a_component_refuses_its_inputs_with_every_failure(
     make_engine: MakeEngine, memory: Memory, way: str
 ) -> None:
@@ -199,6 +199,8 @@ async def test_a_component_refuses_its_inputs_with_every_failure(
             failures = [sw.CheckFailure("is odd", "size"), sw.CheckFailure("is required", "wood")]
             if way == "raised":
                 raise sw.ProviderError("no such box", input_errors=failures)
+            if way == "raised malformed":
+                raise sw.ProviderError("no such box", input_errors=["is odd"])  # type: ignore[list-item]
             return sw.InvokeResult({}, failures if way == "returned" else 3)  # type: ignore[arg-type]
 
     async def program(ctx: sw.Context) -> None:
@@ -208,6 +210,7 @@ async def test_a_component_refuses_its_inputs_with_every_failure(
         "returned": "the inputs are invalid",
         "raised": "no such box",
         "malformed": "InvalidInputError: Strict.construct returned failures of the type int, expected a sequence of CheckFailure",
+        "raised malformed": "InvalidInputError: input_errors of the ProviderError 'no such box' takes a list of objects of the class CheckFailure, not one of str",
     }
     listed = (
         "\n- property size with value '3' has a problem: is odd"
@@ -218,7 +221,7 @@ async def test_a_component_refuses_its_inputs_with_every_failure(
         with pytest.raises(sw.StackwrightError) as failed:
             await stack.up()
         expected = f"box:index:Box resource 'box' has a problem: {texts[way]}"
-        assert (expected if way == "malformed" else expected + listed) in str(failed.value)
+        assert (expected if "malformed" in way else expected + listed) in str(failed.value)
 
 
 @on_loop
@@ -306,6 +309,10 @@ class Wrong(Boxes):
         ("text", "Wrong.{} returned str, expected InvokeResult or a mapping"),
         (sw.InvokeResult([1]), "outputs of a component or a method takes a dictionary of values by name, not list"),  # type: ignore[arg-type]
         (sw.InvokeResult({}, 7), "Wrong.{} returned failures of the type int, expected a sequence of CheckFailure"),  # type: ignore[arg-type]
+        (sw.InvokeResult({}, ["x"]), "element 0 of the failures of the InvokeResult takes an object of the class CheckFailure, "),  # type: ignore[list-item]
+        ({1: 2}, "the outputs that {}() returned: a key is a value of type int; keys are texts"),
+        ({"lid": {1: 2}}, "the outputs that {}() returned: lid: a key is a value of type int; keys are texts"),
+        ({"lid": object()}, "the outputs that {}() returned: lid: a value of type object is not a property value"),
     ],
 )
 @on_loop
@@ -322,6 +329,7 @@ async def test_an_answer_of_another_type_is_refused_with_the_method_and_the_type
         with pytest.raises(sw.StackwrightError) as caught:
             await stack.up()
         assert text.format(method) in str(caught.value)
+        assert isinstance(caught.value.__cause__, sw.StackwrightError)
 
 
 @pytest.mark.parametrize("late", ["component", "method"])

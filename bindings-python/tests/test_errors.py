@@ -37,6 +37,32 @@ def test_the_members_of_an_error_become_attributes() -> None:
     assert error.reason == str(error.__cause__) == "the cause"
 
 
+@pytest.mark.parametrize(
+    ("given", "found"), [(["x"], "one of str"), ([None], "one of NoneType"), ("x", "str"), (3, "int"), (None, "NoneType")]
+)
+def test_input_errors_of_another_type_are_refused_with_the_message_of_the_error(given: Any, found: str) -> None:
+    with pytest.raises(sw.InvalidInputError) as caught:
+        sw.ProviderError("bad", input_errors=given)
+    assert str(caught.value) == f"input_errors of the ProviderError 'bad' takes a list of objects of the class CheckFailure, not {found}"
+
+
+@pytest.mark.parametrize("failures", [["x"], 3])
+def test_input_errors_that_are_set_to_another_type_leave_the_message_as_it_is(make_engine: MakeEngine, failures: Any) -> None:
+    class Strict(Memory):
+        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            error = sw.ProviderError("no such size")
+            error.input_errors = failures
+            raise error
+
+    async def run() -> None:
+        async with make_engine(mem=Strict()) as engine:
+            stack = await engine.stack("shop/dev", one)
+            with pytest.raises(sw.FailedError, match="no such size\n.*input_errors of the ProviderError takes .* of the class CheckFailure"):
+                await stack.up()
+
+    asyncio.run(run())
+
+
 def test_an_unknown_kind_becomes_an_internal_error() -> None:
     assert isinstance(errors._from_parts("later", "x", "x", None, None, None, None, None, None, [], None, None), sw.InternalError)
 

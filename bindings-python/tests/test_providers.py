@@ -182,6 +182,28 @@ def test_check_failures_name_the_property(make_engine: MakeEngine) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(
+    ("failures", "text"),
+    [
+        (["is odd"], "element 0 of the failures that check() returned takes an object of the class CheckFailure, with a reason and a property as texts, not a value of type str"),
+        ([sw.CheckFailure("is odd"), sw.CheckFailure(3)], "element 1 of the failures that check() returned"),  # type: ignore[arg-type]
+        (3, "the failures that check() returned takes a list of objects of the class CheckFailure, not a value of type int"),
+    ],
+)
+def test_failures_of_another_type_are_refused_by_their_place(make_engine: MakeEngine, failures: Any, text: str) -> None:
+    class Wrong(Memory):
+        def check(self, request: sw.CheckRequest) -> sw.CheckResult:
+            return sw.CheckResult(request.inputs, failures)
+
+    async def run() -> None:
+        async with make_engine(mem=Wrong()) as engine:
+            with pytest.raises(sw.StackwrightError) as caught:
+                await up(engine, program_of(1))
+            assert text in str(caught.value)
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("status", list(sw.Status))
 def test_a_providers_message_is_unchanged_with_every_status(make_engine: MakeEngine, status: sw.Status) -> None:
     class Broken(Memory):

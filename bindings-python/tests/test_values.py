@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from types import MappingProxyType
+from typing import Any
 
 import pytest
 import stackwright as sw
@@ -69,12 +70,13 @@ def test_tuples_and_other_mappings_become_lists_and_dictionaries() -> None:
         ({"x": [{"y": object()}]}, "the values: x[0].y: a value of type object is not a property value"),
         ({"x": 2**53 + 1}, "the values: x: 9007199254740993 has no exact double"),
         ({"x": 10**400}, "the values: x"),
-        ({"x": {1: 2}}, "the values: x: has a key that is a value of type int"),
+        ({"x": {1: 2}}, "the values: x: a key is a value of type int; keys are texts"),
+        ({1: 2}, "the values: a key is a value of type int; keys are texts"),
         ({"x": sw.Archive(assets={"a": "text"})}, "the values: x.a: is neither an asset nor an archive"),  # type: ignore[dict-item]
         ({"x": "\ud800"}, "the values: x"),
     ],
 )
-def test_an_invalid_value_is_named_with_its_path(values: dict[str, sw.PropertyValue], message: str) -> None:
+def test_an_invalid_value_is_named_with_its_path(values: Any, message: str) -> None:
     with pytest.raises(sw.InvalidInputError) as caught:
         round_trip(values)
     assert caught.value.message.startswith(message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -150,6 +150,8 @@ class ProviderError(StackwrightError):
     """A provider refused or failed a call; the message is the provider's own.
 
     A provider written in Python raises it to fail a call with a status of its choice.
+
+    :raises InvalidInputError: for ``input_errors`` that are no objects of the class :class:`CheckFailure`; it has the message, too.
     """
 
     kind = "provider"
@@ -168,11 +170,23 @@ class ProviderError(StackwrightError):
     ) -> None:
         super().__init__(message, urn=urn, provider=provider, phase=phase, hints=hints)
         self.status = status
-        self.input_errors = tuple(input_errors)
+        self.input_errors = _input_errors(message, input_errors)
         """What is wrong with the inputs that ``construct`` or ``call`` refuses. Each failure is reported with the path of its
         property and the value there."""
         self.missing_keys = dict(missing_keys or {})
         """Configuration keys that are missing, with their descriptions."""
+
+
+def _input_errors(message: str, given: Sequence[CheckFailure]) -> tuple[CheckFailure, ...]:
+    """Returns the failures that an error with a message is made with; the error of what is none has that message, too."""
+    wanted, found = "a list of objects of the class CheckFailure", type(given).__name__
+    if isinstance(given, Iterable) and not isinstance(given, (str, bytes)):
+        failures = tuple(given)
+        wrong = [failure for failure in failures if not isinstance(failure, (CheckFailure, tuple))]
+        if not wrong:
+            return failures
+        found = f"one of {type(wrong[0]).__name__}"
+    raise InvalidInputError(f"input_errors of the ProviderError {message!r} takes {wanted}, not {found}")
 
 
 class PluginError(StackwrightError):

@@ -48,10 +48,7 @@ fn entry(
     above: &Above<'_>,
 ) -> Result<(SmolStr, PropertyValue), Misfit> {
     let Ok(name) = key.cast::<PyString>() else {
-        return Err(Misfit::new(format!(
-            "has a key that is {}, not a text",
-            kind_of(key)
-        )));
+        return Err(Misfit::new(format!("a key is {}; keys are texts", kind_of(key))));
     };
     let name = SmolStr::from(name.to_str()?);
     match value(element, above) {

@@ -191,16 +191,16 @@ struct Returned {
     failures: Vec<provider::CheckFailure>,
 }
 
-/// Reads `(values, dependencies by name, failures)`, from `stackwright._bodies`.
-fn returned(returned: &Bound<'_, PyAny>) -> PyResult<Returned> {
+/// Reads `(values, dependencies by name, failures)`, from `stackwright._bodies`; `what` names the values in errors.
+fn returned(returned: &Bound<'_, PyAny>, what: &str) -> PyResult<Returned> {
     let (values, by_property, failed): (Bound<'_, PyAny>, Bound<'_, PyDict>, Bound<'_, PyAny>) =
         returned.extract()?;
     let dependencies = crate::program::property_dependencies(returned.py(), Some(&by_property))?;
-    let values = convert::read_map(&values, "the outputs")?;
+    let values = convert::read_map(&values, what)?;
     Ok(Returned {
         values: dependencies.attach(values),
         dependencies,
-        failures: responses::failures(&failed)?,
+        failures: responses::failures(&failed, "the failures of the InvokeResult")?,
     })
 }
 
@@ -231,7 +231,8 @@ impl PythonProvider {
             };
             PyTuple::new(py, [Bound::new(py, request)?]).map(Bound::unbind)
         });
-        let constructed = self.caller.ask("construct", method, build, returned).await?;
+        let read = |answer: &Bound<'_, PyAny>| returned(answer, "the outputs that construct() returned");
+        let constructed = self.caller.ask("construct", method, build, read).await?;
         if !constructed.failures.is_empty() {
             return Err(ProviderError {
                 input_errors: constructed.failures,
@@ -260,7 +261,8 @@ impl PythonProvider {
             };
             PyTuple::new(py, [Bound::new(py, request)?]).map(Bound::unbind)
         });
-        let result = self.caller.ask("call", method, build, returned).await?;
+        let read = |answer: &Bound<'_, PyAny>| returned(answer, "the outputs that call() returned");
+        let result = self.caller.ask("call", method, build, read).await?;
         Ok(Reply::Method(MethodResponse {
             result: result.values,
             result_dependencies: result.dependencies,

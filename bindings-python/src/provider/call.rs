@@ -57,20 +57,23 @@ impl Caller {
         read: fn(&Bound<'_, PyAny>) -> PyResult<T>,
     ) -> ProviderResult<T> {
         let class = Arc::clone(self.class());
+        let fail = match name {
+            "construct" | "call" => responses::caused_failure,
+            _ => responses::failure,
+        };
         let read = move |returned: &Bound<'_, PyAny>| {
             Ok(read(returned).map_err(|error| {
                 let error = responses::unreadable(&class, name, returned, error);
-                let failure = responses::failure(returned.py(), name, &error);
+                let failure = fail(returned.py(), name, &error);
                 let id = match name {
                     "create" => responses::created_id(returned),
                     _ => String::new(),
                 };
-                ProviderError::unreadable(id, failure.message)
+                ProviderError {
+                    cause: failure.cause,
+                    ..ProviderError::unreadable(id, failure.message)
+                }
             }))
-        };
-        let fail = match name {
-            "construct" | "call" => responses::caused_failure,
-            _ => responses::failure,
         };
         let has_begun = Arc::<AtomicBool>::default();
         let begins = Arc::clone(&has_begun);

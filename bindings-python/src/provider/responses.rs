@@ -134,7 +134,14 @@ fn describe(py: Python<'_>, method: &'static str, raised: &PyErr) -> PyResult<Pr
             .extract::<BTreeMap<String, String>>()?
             .into_iter()
             .collect();
-        error.input_errors = failures(&value.getattr("input_errors")?)?;
+        match failures(
+            &value.getattr("input_errors")?,
+            "input_errors of the ProviderError",
+        ) {
+            Ok(failures) => error.input_errors = failures,
+            // What the provider reports is not lost.
+            Err(wrong) => error.message = format!("{}\n{}", error.message, wrong.value(py)),
+        }
         return Ok(error);
     }
     // The texts of the exception and its causes may contain secrets: only the traceback is logged.
@@ -195,21 +202,35 @@ fn is_mapping(object: &Bound<'_, PyAny>) -> bool {
     object.cast::<PyDict>().is_ok() || object.cast::<PyMapping>().is_ok()
 }
 
-pub(super) fn failures(object: &Bound<'_, PyAny>) -> PyResult<Vec<CheckFailure>> {
-    object
-        .try_iter()?
-        .map(|failure| {
-            let failure = failure?;
-            if failure.cast::<PyTuple>().is_ok() {
-                let (property, reason) = failure.extract()?;
-                return Ok(CheckFailure { property, reason });
+/// Reads failures: objects of the class `CheckFailure`, or tuples of a property and a reason; `what` names the list in errors.
+pub(super) fn failures(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<CheckFailure>> {
+    let py = object.py();
+    let refused = |place: &str, wanted: &str, found: &Bound<'_, PyAny>| {
+        let found = convert::kind_of(found);
+        invalid(py, format!("{place}{what} takes {wanted}, not {found}"))
+    };
+    let elements = object
+        .try_iter()
+        .map_err(|_| refused("", "a list of objects of the class CheckFailure", object))?;
+    let read = |(index, failure): (usize, PyResult<Bound<'_, PyAny>>)| {
+        let failure = failure?;
+        let parts = match failure.cast::<PyTuple>() {
+            Ok(pair) => pair.extract(),
+            Err(_) => {
+                member(&failure, "property").and_then(|property| Ok((property, member(&failure, "reason")?)))
             }
-            Ok(CheckFailure {
-                property: failure.getattr("property")?.extract()?,
-                reason: failure.getattr("reason")?.extract()?,
-            })
-        })
-        .collect()
+        };
+        let (property, reason) = parts.map_err(|_| {
+            let wanted = "an object of the class CheckFailure, with a reason and a property as texts";
+            refused(&format!("element {index} of "), wanted, &failure)
+        })?;
+        Ok(CheckFailure { property, reason })
+    };
+    elements.enumerate().map(read).collect()
+}
+
+fn member(object: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
+    object.getattr(name)?.extract()
 }
 
 /// Reads the result of `check` or `check_config`: inputs, or a `CheckResult`.
@@ -222,7 +243,10 @@ pub(super) fn check(returned: &Bound<'_, PyAny>) -> PyResult<CheckResponse> {
     }
     Ok(CheckResponse {
         inputs: convert::read_map(&returned.getattr("inputs")?, "what check() returned")?,
-        failures: failures(&returned.getattr("failures")?)?,
+        failures: failures(
+            &returned.getattr("failures")?,
+            "the failures that check() returned",
+        )?,
     })
 }
 
@@ -349,7 +373,10 @@ pub(super) fn invoke(returned: &Bound<'_, PyAny>) -> PyResult<InvokeResponse> {
     }
     Ok(InvokeResponse {
         result: convert::read_map(&returned.getattr("result")?, "what invoke() returned")?,
-        failures: failures(&returned.getattr("failures")?)?,
+        failures: failures(
+            &returned.getattr("failures")?,
+            "the failures that invoke() returned",
+        )?,
     })
 }
 
