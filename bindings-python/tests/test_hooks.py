@@ -162,12 +162,17 @@ async def broken_async(_args: Any) -> None:
 async def not_awaited(_args: Any) -> None: ...
 
 
+def exits(_args: Any) -> None:
+    raise SystemExit(3)
+
+
 @pytest.mark.parametrize(
     ("function", "text"),
     [
         (broken, "before hook \"gate\" failed: KeyError: 'valve'"),
         (broken_async, 'before hook "gate" failed: ValueError: closed\ncaused by: KeyError: \'valve\''),
         (lambda args: not_awaited(args), "the hook 'gate' returned coroutine; declare it with async def"),
+        (exits, 'before hook "gate" failed: SystemExit: 3'),
     ],
 )
 @on_loop
@@ -183,7 +188,7 @@ async def test_a_hook_that_fails_before_a_step_fails_the_step(
         error = result.error
         assert isinstance(error, sw.StackwrightError) and text in error.message, str(error)
         assert (error.urn or "").endswith("::a") and memory.calls == []
-        assert isinstance(error.__cause__, (KeyError, ValueError, sw.InvalidInputError))
+        assert isinstance(error.__cause__, (KeyError, ValueError, SystemExit, sw.InvalidInputError))
         assert [step.status for step in result.steps if step.name == "a"] == ["failed"]
         assert "a" not in states(await stack.export_deployment())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -128,18 +129,112 @@ def test_a_check_of_the_stack_names_resources_by_urn(make_engine: MakeEngine, me
     run(work)
 
 
-def test_what_a_policy_raises_is_the_cause_of_the_error(make_engine: MakeEngine, memory: Memory) -> None:
-    def broken(resource: sw.PolicyResource) -> None:
-        if resource.type == THING:
-            raise LookupError("no table of sizes")
+def raises(_seen: Any) -> Any:
+    raise KeyError("sizes")
+
+
+async def raises_async(_seen: Any) -> Any:
+    raises(_seen)
+
+
+def exits(_seen: Any) -> Any:
+    sys.exit(2)
+
+
+@pytest.mark.parametrize(
+    ("function", "text", "cause"),
+    [
+        (raises, "KeyError: 'sizes'", KeyError),
+        (raises_async, "KeyError: 'sizes'", KeyError),
+        (exits, "SystemExit: 2", SystemExit),
+    ],
+)
+@pytest.mark.parametrize(
+    ("member", "call"), [("check", "Analyze"), ("remediate", "Remediate"), ("check_stack", "AnalyzeStack")]
+)
+def test_what_a_policy_raises_is_named_with_its_type_and_is_the_cause_of_the_error(
+    tmp_path: Path, memory: Memory, member: str, call: str, function: Any, text: str, cause: type[BaseException]
+) -> None:
+    policy = sw.Policy("broken", **{member: function})
+    expected = re.escape(f"policy broken failed during {call}: {text}")
+    with stackwright.sync.Engine(store=f"file://{tmp_path}", providers={"mem": memory}) as engine:
+        stack = engine.stack("shop/dev", program)
+        stack.up()
+        # An analysis calls no remediation.
+        starts: list[Any] = [stack.up, stack.preview] if member == "remediate" else [stack.up, stack.preview, stack.analyze]
+        for start in starts:
+            with pytest.raises(sw.FailedError, match=f"{expected}$") as caught:
+                start(policies=[policy])
+            assert type(caught.value.__cause__) is cause
+            assert caught.value.urn == "urn:pulumi:dev::shop::pulumi:pulumi:Stack::shop-dev"
+        assert not engine._engine._raised._by_urn, "nothing is kept"
+
+
+def test_of_several_policies_that_raise_the_one_that_the_error_names_has_the_cause(make_engine: MakeEngine, memory: Memory) -> None:
+    def failing(name: str) -> sw.Policy:
+        def check_stack(_stack: sw.PolicyStack) -> None:
+            raise LookupError(f"no table of {name}")
+
+        return sw.Policy(name, check_stack=check_stack)
 
     async def work() -> None:
         async with make_engine(mem=memory) as engine:
             stack = await engine.stack("shop/dev", program)
-            policy = sw.Policy("broken", check=broken)
-            with pytest.raises(sw.FailedError, match="policy broken failed during Analyze: .*no table of sizes") as caught:
-                await stack.up(policies=[policy])
+            with pytest.raises(sw.FailedError) as caught:
+                await stack.up(policies=[failing("sizes"), failing("colors")])
             assert isinstance(caught.value.__cause__, LookupError)
+            assert str(caught.value.__cause__) in caught.value.message
+
+    run(work)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wrong"), [((3,), "message is of the type int"), (("bad", 3), "urn is of the type int"), ((None, None), "message is of the type NoneType")]
+)
+@pytest.mark.parametrize("member", ["check", "check_stack"])
+def test_a_report_of_another_type_is_refused_with_what_a_report_takes(
+    make_engine: MakeEngine, memory: Memory, member: str, arguments: tuple[Any, ...], wrong: str
+) -> None:
+    def reporting(_seen: Any, report: Any) -> None:
+        report(*arguments)
+
+    given: dict[str, Any] = {member: reporting}
+
+    async def work() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            text = r"policy few failed during \w+: report\(message, urn\) takes a message as a text, and the URN of a resource as a text or None, and its "
+            with pytest.raises(sw.FailedError, match=text + wrong) as caught:
+                await stack.up(policies=[sw.Policy("few", **given)])
+            assert isinstance(caught.value.__cause__, sw.InvalidInputError)
+
+    run(work)
+
+
+def test_what_a_policy_receives_cannot_be_changed_in_place(make_engine: MakeEngine, memory: Memory) -> None:
+    def enlarge(resource: sw.PolicyResource) -> None:
+        resource.props["size"] = 2  # type: ignore[index]
+
+    def look(resource: sw.PolicyResource) -> None:
+        provider = () if resource.provider is None else (resource.provider.props,)
+        for values in (resource.props, resource.inputs, resource.config, *provider):
+            with pytest.raises(TypeError):
+                values["size"] = 2
+
+    def look_at_all(stack: sw.PolicyStack) -> None:
+        with pytest.raises(TypeError):
+            stack.config["size"] = 2  # type: ignore[index]
+        for resource in stack.resources:
+            look(resource)
+
+    async def work() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            with pytest.raises(sw.FailedError, match="policy enlarge failed during Remediate: TypeError: .*does not support item assignment") as caught:
+                await stack.up(policies=[sw.Policy("enlarge", remediate=enlarge)])
+            assert isinstance(caught.value.__cause__, TypeError)
+            same = sw.Policy("same", remediate=lambda resource: resource.props)
+            await stack.up(policies=[same, sw.Policy("look", check=look), sw.Policy("all", check_stack=look_at_all)])
 
     run(work)
 
@@ -208,8 +303,9 @@ def test_an_analysis_has_a_deadline_for_each_call_of_a_policy(tmp_path: Path, me
         stack.up()
         with pytest.raises(sw.StackwrightError, match="policy slow did not complete Analyze within 0.05 s, which is the callback timeout"):
             stack.analyze([slow], callback_timeout=0.05)
-        with pytest.raises(sw.InvalidInputError, match="takes a number of seconds above 0, not 0"):
-            stack.analyze([slow], callback_timeout=0)
+        for limit in (0, float("inf"), float("nan")):
+            with pytest.raises(sw.InvalidInputError, match=f"callback_timeout.* takes a number of seconds above 0, not {limit}"):
+                stack.analyze([slow], callback_timeout=limit)
         with pytest.raises(sw.InvalidInputError, match="callback_timeout"):
             stack.analyze([slow], callback_time=1)  # type: ignore[call-arg]
 
@@ -241,6 +337,9 @@ def test_policies_of_another_type_and_results_of_another_type_are_refused(make_e
                 stack.preview(policies=[not_big])  # type: ignore[list-item]
             with pytest.raises(sw.FailedError, match="a check returns a text, a list of texts or None, not int"):
                 await stack.preview(policies=[sw.Policy("numbers", check=numbers)])
+            with pytest.raises(sw.FailedError, match="remediate returns the inputs as a mapping, or None, not int") as caught:
+                await stack.preview(policies=[sw.Policy("numbers", remediate=numbers)])
+            assert isinstance(caught.value.__cause__, sw.InvalidInputError)
 
     run(work)
 

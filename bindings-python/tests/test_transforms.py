@@ -270,6 +270,10 @@ def exits(_args: Any) -> Any:
     raise SystemExit(3)
 
 
+async def exits_async(_args: Any) -> Any:
+    raise SystemExit(3)
+
+
 @pytest.mark.parametrize(
     ("transform", "text"),
     [
@@ -284,7 +288,8 @@ def exits(_args: Any) -> Any:
         (lambda args: sw.TransformResult(options={"protect": "yes"}), "protect"),
         (lambda args: sw.TransformResult(options={"parent": "x"}), "a transform cannot change parent"),
         (lambda args: args.inputs.update(size=2), "AttributeError"),
-        (exits, "3"),
+        (exits, "SystemExit: 3"),
+        (exits_async, "SystemExit: 3"),
     ],
 )
 @on_loop
@@ -303,6 +308,8 @@ async def test_a_transform_that_fails_names_resource_transform_and_cause(
         assert "transform 2 of resource 'a'" in error.message
         assert text in str(error), str(error)
         assert memory.calls.count(("create", "a")) == 0
+        if transform in (exits, exits_async):
+            assert isinstance(error.__cause__, SystemExit)
 
 
 @on_loop
@@ -430,6 +437,7 @@ async def test_transforms_of_functions_change_arguments_in_their_order(make_engi
     ("transform", "text"),
     [
         (raises, "KeyError: 'region'"),
+        (exits, "SystemExit: 3"),
         (lambda args: sw.TransformResult(), "it returned TransformResult; a transform returns InvokeTransformResult or None"),
         (lambda args: sw.InvokeTransformResult(options={"depends_on": []}), "a transform cannot change depends_on"),
     ],

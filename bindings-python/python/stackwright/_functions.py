@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar, copy_context
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ._callback import is_async
-from ._raised import described
+from ._raised import watched_function
 from ._stackwright import Completions, Reply, find_outputs
 from ._substitution import listed, plain_options, resolve_options
 from ._work import in_function
-from .errors import InvalidInputError, StackwrightError, _NamedError
+from .errors import InvalidInputError
 from .output import substitute
 from .resource import Task
 from .values import Awaited
@@ -34,7 +34,7 @@ def describe(
     function: Callable[[Any], Any],
     prepare: Callable[[dict[str, Any]], Any],
     finish: Callable[[Any, Any], Any],
-    keep: Callable[[Any, Exception], None],
+    keep: Callable[[Any, BaseException], None],
     kind: ContextVar[bool] = in_function,
 ) -> Described:
     """Describes a function that takes what ``prepare`` makes of facts; ``finish`` reads what it returns, and ``keep`` what it
@@ -54,7 +54,7 @@ def describe(
             in_function.set(True)
             kind.set(True)
             argument = prepare(facts)
-            with _kept(argument, keep):
+            with watched_function(partial(keep, argument)):
                 return finish(argument, await function(argument))
 
         return call_async, True, queue, context._completions
@@ -63,7 +63,7 @@ def describe(
         in_function.set(True)
         kind.set(True)
         argument = prepare(facts)
-        with _kept(argument, keep):
+        with watched_function(partial(keep, argument)):
             returned = function(argument)
             if inspect.iscoroutine(returned) and is_async(function):
                 # The code of an ordinary method has no event loop.
@@ -75,19 +75,6 @@ def describe(
         return variables.copy().run(run, facts)
 
     return call, False, context._completions, context._completions
-
-
-@contextmanager
-def _kept(argument: Any, keep: Callable[[Any, Exception], None]) -> Iterator[None]:
-    """Keeps what a function raises, and names the class of an exception that is none of this package."""
-    try:
-        yield
-    except StackwrightError as error:
-        keep(argument, error)
-        raise
-    except Exception as error:
-        keep(argument, error)
-        raise _NamedError(described(error, error.__traceback__)[1]) from error
 
 
 def _plain(what: str, returned: Any) -> Any:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import builtins
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final
 
-from .errors import InitFailure, StackwrightError
+from .errors import InitFailure, StackwrightError, _NamedError
 
-__all__ = ["Raised", "causes_of", "described", "explain", "printable", "set_cause"]
+__all__ = ["Raised", "causes_of", "described", "explain", "printable", "set_cause", "watched_function"]
+
+RaisedByUrn = dict[str, dict[str, BaseException]]
+"""What was raised, by the URN of the resource in question and by what has raised it."""
 
 
 class Raised:
-    """The exceptions that the providers of one engine have raised, by the URN of the resource in question."""
+    """The exceptions that the providers, hooks and policies of one engine have raised."""
 
     def __init__(self) -> None:
-        self._by_urn: dict[str, BaseException] = {}
+        self._by_urn: RaisedByUrn = {}
 
     def watched(self, method: Callable[..., Any], is_async: bool) -> Callable[..., Any]:
         """Returns a provider's method that keeps what it raises."""
@@ -46,24 +50,38 @@ class Raised:
         if urn:
             self.keep(urn, error)
 
-    def keep(self, urn: str, error: Exception) -> None:
-        """Keeps what was raised for the resource of a URN."""
-        self._by_urn[urn] = error
+    def keep(self, urn: str, error: BaseException, owner: str = "") -> None:
+        """Keeps what was raised for the resource of a URN: the last of each owner, as several policies check one resource."""
+        self._by_urn.setdefault(urn, {})[owner] = error
 
-    def take(self, stack: str) -> dict[str, BaseException]:
+    def take(self, stack: str) -> RaisedByUrn:
         """Returns what was raised for a stack's resources, by URN, and forgets it."""
         *_, project, name = stack.split("/")
         prefix = f"urn:pulumi:{name}::{project}::"
         return {urn: self._by_urn.pop(urn) for urn in list(self._by_urn) if urn.startswith(prefix)}
 
 
-def explain(error: BaseException | None, program: list[BaseException], raised: dict[str, BaseException]) -> None:
+@contextmanager
+def watched_function(keep: Callable[[BaseException], None]) -> Iterator[None]:
+    """Keeps what a function of the host raises, and names the class of an exception that is none of this package."""
+    try:
+        yield
+    except StackwrightError as error:
+        keep(error)
+        raise
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        # The function alone ends, not the thread or the event loop, which run others.
+        keep(error)
+        raise _NamedError(described(error, error.__traceback__)[1]) from error
+
+
+def explain(error: BaseException | None, program: list[BaseException], raised: RaisedByUrn) -> None:
     """Makes what a program or a provider raised the cause of an operation's error, when its message contains that text.
 
     The first of what the program raised counts: a transform's exception precedes that of the registration.
     """
     if isinstance(error, StackwrightError):
-        for cause in program if error.kind == "program" else [raised.get(error.urn or "")]:
+        for cause in program if error.kind == "program" else raised.get(error.urn or "", {}).values():
             set_cause(error, cause)
 
 

@@ -49,7 +49,7 @@ class Work:
         self._completions = completions
         # What hooks raise, for the error of the operation; and what transforms raise, for the errors of what they change.
         self._raised = raised
-        self._failures: dict[str, Exception] = {}
+        self._failures: dict[str, BaseException] = {}
         # The queue of the event loop that async transforms and hooks run on; without one, each has a loop of its own.
         self._async_queue = completions if loop is not None else async_queue
         # The event loop of an async program; without one, the program has a thread of its own.

@@ -285,7 +285,7 @@ def register(context: Work, hook: Hook | ErrorHook) -> str:
 
 
 def _described(context: Work, hook: Hook | ErrorHook) -> Any:
-    def keep(args: HookArgs | ErrorHookArgs, error: Exception) -> None:
+    def keep(args: HookArgs | ErrorHookArgs, error: BaseException) -> None:
         context._raised.keep(args.urn, error)
 
     if isinstance(hook, Hook):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import Any, Final, Union
 
 from ._callback import Described, described, is_async
 from ._checks import require, require_function, require_given
-from ._raised import Raised
+from ._raised import Raised, watched_function
 from ._record import record
 from ._results import EnforcementLevel, PolicyAnalysis, PolicySeverity, PolicyViolation
 from .errors import InvalidInputError
@@ -66,7 +68,8 @@ class PolicyResource:
     """A resource that a policy checks or remediates.
 
     Secret values are :class:`~stackwright.Secret`, and unknown ones :data:`~stackwright.UNKNOWN`, which only previews have:
-    :func:`~stackwright.unwrap` and :func:`~stackwright.is_unknown` are for them.
+    :func:`~stackwright.unwrap` and :func:`~stackwright.is_unknown` are for them. No mapping of values can be changed
+    in place: a remediation returns the inputs.
     """
 
     type: str
@@ -198,23 +201,27 @@ class Policy:
     def __repr__(self) -> str:
         return f"<Policy {self.name}, {self.level}>"
 
-    def _described(self, raised: Raised) -> dict[str, Any]:
-        """Describes the policy for the native half."""
+    def _described(self, raised: Raised, root: str) -> dict[str, Any]:
+        """Describes the policy for the native half; ``root`` is the URN of the stack."""
 
-        def function(what: str, given: Callable[..., Any] | None, before: Any, after: Any) -> Described | None:
+        def function(what: str, given: Callable[..., Any] | None, before: Any, read: Any) -> Described | None:
             if given is None:
                 return None
-            wrapped = raised.watched(given, is_async(given)) if after is _inputs else _reporting(given, raised)
-            return described(what, wrapped, before, after)
+            owner = f"{self.pack}:{self.name}"
+
+            def keep(argument: PolicyResource | PolicyStack, error: BaseException) -> None:
+                raised.keep(root if isinstance(argument, PolicyStack) else argument.urn, error, owner)
+
+            return described(what, _watched(read(given), keep), before)
 
         return {
             "name": self.name,
             "level": self.level,
             "description": self.description,
             "severity": self.severity,
-            "check": function("check", self.check, _resource, list),
-            "remediate": function("remediate", self.remediate, _resource, _inputs),
-            "check_stack": function("check_stack", self.check_stack, _stack, list),
+            "check": function("check", self.check, _resource, _reporting),
+            "remediate": function("remediate", self.remediate, _resource, _remediating),
+            "check_stack": function("check_stack", self.check_stack, _stack, _reporting),
         }
 
 
@@ -261,10 +268,12 @@ def placed(listed: list[PolicyPack], packs: Packs, options: Mapping[str, Any]) -
     return [*local, *added]
 
 
-def describe(packs: Packs, raised: Raised) -> tuple[list[tuple[str, str, list[dict[str, Any]]]], bool]:
-    """Describes packs of policies for the native half, with whether any function is asynchronous."""
+def describe(packs: Packs, raised: Raised, stack: str) -> tuple[list[tuple[str, str, list[dict[str, Any]]]], bool]:
+    """Describes packs of policies of a stack for the native half, with whether any function is asynchronous."""
+    *_, project, name = stack.split("/")
+    root = f"urn:pulumi:{name}::{project}::pulumi:pulumi:Stack::{project}-{name}"
     facts = [
-        (name, policies[0].pack_version, [policy._described(raised) for policy in policies]) for name, policies in packs
+        (pack, policies[0].pack_version, [policy._described(raised, root) for policy in policies]) for pack, policies in packs
     ]
     functions = [
         policy[function]
@@ -276,7 +285,39 @@ def describe(packs: Packs, raised: Raised) -> tuple[list[tuple[str, str, list[di
     return facts, any(is_asynchronous for _, is_asynchronous in functions)
 
 
-def _reporting(check: Callable[..., Any], raised: Raised) -> Callable[[Any], Any]:
+_Called = Callable[[Any], Any]
+"""A function of a resource or of a stack, ``async`` or not."""
+
+
+def _watched(function: _Called, keep: Callable[[Any, BaseException], None]) -> _Called:
+    """Returns a function whose exceptions ``keep`` receives with its argument."""
+    if is_async(function):
+
+        async def call_async(argument: Any) -> Any:
+            with watched_function(partial(keep, argument)):
+                return await function(argument)
+
+        return call_async
+
+    def call(argument: Any) -> Any:
+        with watched_function(partial(keep, argument)):
+            return function(argument)
+
+    return call
+
+
+def _remediating(remediate: _Called) -> _Called:
+    """Returns a remediation that returns a dictionary of inputs, or nothing."""
+    if is_async(remediate):
+
+        async def call_async(argument: Any) -> Values | None:
+            return _inputs(await remediate(argument))
+
+        return call_async
+    return lambda argument: _inputs(remediate(argument))
+
+
+def _reporting(check: Callable[..., Any]) -> _Called:
     """Returns a check that returns ``(message, urn)`` for each violation that it has returned or reported."""
     reports = _takes_report(check)
 
@@ -284,7 +325,11 @@ def _reporting(check: Callable[..., Any], raised: Raised) -> Callable[[Any], Any
         found: list[tuple[str, str | None]] = []
 
         def report(message: str, urn: str | None = None) -> None:
-            found.append((_text(message), urn))
+            if not isinstance(message, str):
+                raise _misreported("message", message)
+            if urn is not None and not isinstance(urn, str):
+                raise _misreported("urn", urn)
+            found.append((message, urn))
 
         return (check(argument, report) if reports else check(argument)), found
 
@@ -296,13 +341,18 @@ def _reporting(check: Callable[..., Any], raised: Raised) -> Callable[[Any], Any
             returned = await returned
             return [*found, *_findings(returned)]
 
-        return raised.watched(call_async, True)
+        return call_async
 
     def call(argument: Any) -> list[tuple[str, str | None]]:
         returned, found = called(argument)
         return [*found, *_findings(returned)]
 
-    return raised.watched(call, False)
+    return call
+
+
+def _misreported(parameter: str, value: object) -> InvalidInputError:
+    wanted = "a message as a text, and the URN of a resource as a text or None"
+    return InvalidInputError(f"report(message, urn) takes {wanted}, and its {parameter} is of the type {type(value).__name__}")
 
 
 def _takes_report(check: Callable[..., Any]) -> bool:
@@ -337,12 +387,20 @@ def _text(message: Any) -> str:
 def _resource(facts: dict[str, Any]) -> PolicyResource:
     facts["options"] = PolicyResourceOptions(**facts["options"])
     if facts["provider"] is not None:
-        facts["provider"] = PolicyProvider(**facts["provider"])
-    return PolicyResource(**facts)
+        facts["provider"] = PolicyProvider(**_fixed(facts["provider"], "props"))
+    return PolicyResource(**_fixed(facts, "props", "inputs", "config"))
 
 
 def _stack(facts: dict[str, Any]) -> PolicyStack:
-    return PolicyStack(resources=[_resource(resource) for resource in facts["resources"]], config=facts["config"])
+    resources = [_resource(resource) for resource in facts["resources"]]
+    return PolicyStack(resources=resources, config=MappingProxyType(facts["config"]))
+
+
+def _fixed(facts: dict[str, Any], *members: str) -> dict[str, Any]:
+    """Makes values by name ones that cannot be changed in place: what a policy would change there would be lost."""
+    for member in members:
+        facts[member] = MappingProxyType(facts[member])
+    return facts
 
 
 def _inputs(returned: Any) -> Values | None:

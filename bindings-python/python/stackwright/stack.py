@@ -322,7 +322,7 @@ class Stack:
             options["local_policy_packs"] = placed(listed, functions, options)
         if not functions:
             return None
-        described, is_async = describe(functions, self._raised)
+        described, is_async = describe(functions, self._raised, self.name)
         if is_async:
             self._engine._provider_loop.start()
         return described, self._engine._provider_loop.queue

@@ -162,7 +162,7 @@ def of_resources(context: Work, transform: Transform) -> Described:
     def finish(args: TransformArgs, returned: Any) -> Any:
         return None if returned is None else _changed(context, args, returned)
 
-    def keep(args: TransformArgs, error: Exception) -> None:
+    def keep(args: TransformArgs, error: BaseException) -> None:
         context._failures[f"{args.type}::{args.name}"] = error
 
     return describe(context, "the transform", transform, _args, finish, keep)
@@ -174,7 +174,7 @@ def of_invokes(context: Work, transform: InvokeTransform) -> Described:
     def finish(args: InvokeTransformArgs, returned: Any) -> Any:
         return None if returned is None else _changed_call(context, args, returned)
 
-    def keep(args: InvokeTransformArgs, error: Exception) -> None:
+    def keep(args: InvokeTransformArgs, error: BaseException) -> None:
         context._failures[args.token] = error
 
     return describe(context, "the transform", transform, _call_args, finish, keep, in_invoke_transform)
