@@ -2,7 +2,7 @@
 import type { RESOURCE_OPTIONS } from "./documents";
 import { guarded, InvalidInputError } from "./errors";
 import { native } from "./native";
-import { described, isCollection, requireOptions, STAND_IN } from "./options";
+import { described, isCollection, isInstance, requireOptions, STAND_IN } from "./options";
 import { Output } from "./output";
 import { Resource } from "./resource";
 import { isWellFormed } from "./thrown";
@@ -74,6 +74,16 @@ export function requireNamed(type: unknown, name: unknown, inputs: unknown): voi
 export function requireWellFormed(text: string, what: string): void {
     if (!isWellFormed(text)) {
         throw new InvalidInputError(`${what} has a lone surrogate, which UTF-8 cannot represent: ${JSON.stringify(text)}`);
+    }
+}
+
+/**
+ * Refuses what is no plain object with named values: the content of an object of a class can be elsewhere than in its properties.
+ * `whence` follows what was given.
+ */
+export function requirePlainValues(values: unknown, what: string, whence = ""): void {
+    if (typeof values !== "object" || values === null || Array.isArray(values) || isInstance(values)) {
+        throw new InvalidInputError(`${what} are an object of values by name, not ${described(values)}${whence}`);
     }
 }
 

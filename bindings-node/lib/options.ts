@@ -73,7 +73,7 @@ export function requireMethods(option: string, value: unknown, methods: readonly
     }
 }
 
-/** Describes a value by its type, without its content. */
+/** Describes a value by its type or its class, without its content. */
 export function described(value: unknown): string {
     if (value === null) {
         return "null";
@@ -89,5 +89,15 @@ function kindOf(value: object): string {
     if (Array.isArray(value)) {
         return "a list";
     }
-    return value instanceof Map ? "a Map" : value instanceof Set ? "a Set" : "an object";
+    if (isCollection(value)) {
+        return value instanceof Map ? "a Map" : "a Set";
+    }
+    const name = isInstance(value) ? (value.constructor as { name?: unknown } | undefined)?.name : undefined;
+    return typeof name === "string" && name !== "" ? `an object of the class ${name}` : "an object";
+}
+
+/** Returns whether an object belongs to a class. Plain objects do not, also those of other realms. */
+export function isInstance(value: object): boolean {
+    const prototype: unknown = Object.getPrototypeOf(value);
+    return prototype !== null && Object.getPrototypeOf(prototype) !== null;
 }

@@ -5,6 +5,7 @@ import type { EnforcementLevel, PolicyPack, PolicySeverity } from "./documents";
 import { InvalidInputError } from "./errors";
 import { answerOf, type HostObject } from "./host";
 import { inspectAs } from "./inspection";
+import { requirePlainValues, requireWellFormed } from "./option_checks";
 import { described, given, refuseUnknown, requireFunction } from "./options";
 import type { PropertyMap } from "./values";
 
@@ -35,14 +36,17 @@ export interface PolicyProvider {
     readonly props: PropertyMap;
 }
 
-/** A resource that a policy checks or remediates. Secrets are marked, and values are unknown in previews only. */
+/**
+ * A resource that a policy checks or remediates. Secrets are marked, and values are unknown in previews only. That of a remediation is
+ * frozen, and so are its properties and options: changed copies of the properties are returned.
+ */
 export interface PolicyResource {
     readonly type: string;
     readonly name: string;
     readonly urn: string;
     /** The properties: the inputs in checks and remediations of a resource, the outputs in checks of a stack. */
-    readonly props: PropertyMap;
-    readonly inputs: PropertyMap;
+    readonly props: Readonly<PropertyMap>;
+    readonly inputs: Readonly<PropertyMap>;
     readonly options: PolicyResourceOptions;
     /** The provider; `null` for components and providers. */
     readonly provider: PolicyProvider | null;
@@ -276,16 +280,19 @@ function checkedPack(pack: object): HostPolicyPack {
 }
 
 /**
- * Makes packs callable.
+ * Makes packs callable in an operation or an analysis of a stack.
  * @internal
  */
-export function addPacks(bridge: Bridge, packs: readonly PlacedPack[]): PackEntry[] {
+export function addPacks(bridge: Bridge, packs: readonly PlacedPack[], stack: string): PackEntry[] {
+    const { raised } = bridge;
+    const keep = (request: PolicyRequest, error: unknown) =>
+        request.function === "checkStack" ? raised.ofCheckedStack(stack, error) : raised.ofProvider(request, error);
     return packs.map(({ name, version, required, index, policies }) => ({
         name,
         version,
         required,
         index,
-        number: bridge.addHost(packHost(policies, (request, error) => bridge.raised.ofProvider(request, error))),
+        number: bridge.addHost(packHost(policies, keep)),
         policies: policies.map(({ name, level, options }) => ({
             name,
             level,
@@ -306,12 +313,16 @@ function packHost(policies: readonly Policy[], keep: (request: PolicyRequest, er
                 async () => {
                     const options = policies[request.policy]?.options ?? {};
                     if (request.function === "remediate") {
-                        const values = await options.remediate?.(request.argument as PolicyResource);
-                        return values === undefined || values === null ? { texts: [] } : { values };
+                        const inputs = await options.remediate?.(frozen(request.argument as PolicyResource));
+                        if (inputs === undefined || inputs === null) {
+                            return { texts: [] };
+                        }
+                        requirePlainValues(inputs, "the inputs that remediate() returns");
+                        return { inputs };
                     }
                     const texts: string[] = [];
                     const report: Report = (message, urn) => {
-                        texts.push(violation(message), urn ?? "");
+                        texts.push(violation(message), placeOf(urn));
                     };
                     const found =
                         request.function === "check"
@@ -345,5 +356,25 @@ function violation(message: unknown): string {
     if (typeof message !== "string") {
         throw new InvalidInputError(`a violation is a text, not ${described(message)}`);
     }
+    requireWellFormed(message, "a violation");
     return message;
+}
+
+/** Returns the URN of a reported violation as the native side takes it. */
+function placeOf(urn: unknown): string {
+    if (urn === undefined || urn === null) {
+        return "";
+    }
+    if (typeof urn !== "string") {
+        throw new InvalidInputError(`report() takes the URN of a resource behind the violation, a text or nothing, not ${described(urn)}`);
+    }
+    return urn;
+}
+
+/** Freezes what a remediation gets: a change in place would have no effect. */
+function frozen(resource: PolicyResource): PolicyResource {
+    for (const part of [resource, resource.props, resource.inputs, resource.options]) {
+        Object.freeze(part);
+    }
+    return resource;
 }

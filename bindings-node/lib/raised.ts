@@ -20,10 +20,25 @@ function causeIn(thrown: unknown): unknown {
     return isA(thrown, StackwrightError) && thrown.cause !== undefined ? thrown.cause : thrown;
 }
 
+/** How many exceptions are kept for one resource or stack: of functions that ran at the same time, and of repeated calls. */
+const MAX_KEPT = 20;
+
+function keepIn(kept: Map<string, unknown[]>, key: string, error: unknown): void {
+    kept.set(key, [error, ...(kept.get(key) ?? [])].slice(0, MAX_KEPT));
+}
+
+/** Returns the parts of a stack's name, and its key. */
+function keyOf(stack: string): { project: string; name: string; key: string } {
+    const [project = "", name = ""] = stack.split("/").slice(-2);
+    return { project, name, key: `${project}/${name}` };
+}
+
 /** What the providers and programs of one engine threw, and its encryption. */
 export class Raised {
-    /** By the URN of the resource in question. */
-    readonly #byUrn = new Map<string, unknown>();
+    /** By the URN of the resource in question; each list begins with the latest. */
+    readonly #byUrn = new Map<string, unknown[]>();
+    /** By the stack of a check of all its resources, as `project/stack`. */
+    readonly #byCheckedStack = new Map<string, unknown[]>();
     /** By the stack of the program, as `project/stack`. */
     readonly #byStack = new Map<string, unknown>();
 
@@ -31,8 +46,13 @@ export class Raised {
     ofProvider(request: unknown, error: unknown): void {
         const urn = attempt(() => urnIn(request as Subject | null | undefined), undefined);
         if (typeof urn === "string" && urn !== "") {
-            this.#byUrn.set(urn, error);
+            keepIn(this.#byUrn, urn, error);
         }
+    }
+
+    /** Keeps what a check of all resources of a stack threw; it is named as by `explain`. */
+    ofCheckedStack(stack: string, error: unknown): void {
+        keepIn(this.#byCheckedStack, keyOf(stack).key, error);
     }
 
     /** What the host's encryption threw last. */
@@ -50,22 +70,23 @@ export class Raised {
 
     /** Sets a kept exception as the cause of an operation's error, if its text contains the exception's, and drops all others. */
     explain(stack: string, error: StackwrightError | undefined): void {
-        const [project = "", name = ""] = stack.split("/").slice(-2);
-        const key = `${project}/${name}`;
+        const { project, name, key } = keyOf(stack);
         const ofProgram = this.#byStack.get(key);
         this.#byStack.delete(key);
         const prefix = `urn:pulumi:${name}::${project}::`;
-        const ofProvider = error?.urn === undefined ? undefined : this.#byUrn.get(error.urn);
+        const ofResource = error?.urn === undefined ? undefined : this.#byUrn.get(error.urn);
+        const ofProviders = [...(ofResource ?? []), ...(this.#byCheckedStack.get(key) ?? [])];
+        this.#byCheckedStack.delete(key);
         for (const urn of this.#byUrn.keys()) {
             if (urn.startsWith(prefix)) {
                 this.#byUrn.delete(urn);
             }
         }
         const isOfSecrets = error?.kind === "decrypt" || error?.kind === "secrets";
-        const cause = error?.kind === "program" ? causeIn(ofProgram) : isOfSecrets ? this.#ofSecrets : ofProvider;
-        if (error !== undefined && cause !== undefined && error.cause === undefined) {
-            const text = typeof cause === "string" || isA(cause, Error) ? textOf(cause) : undefined;
-            if (text !== undefined && error.message.includes(text)) {
+        const causes = error?.kind === "program" ? [causeIn(ofProgram)] : isOfSecrets ? [this.#ofSecrets] : ofProviders;
+        if (error !== undefined && error.cause === undefined) {
+            const cause = causes.find((each) => (typeof each === "string" || isA(each, Error)) && error.message.includes(textOf(each)));
+            if (cause !== undefined) {
                 // Not enumerable: to print an error of the Pulumi SDK can take Node minutes.
                 Object.defineProperty(error, "cause", { value: cause, configurable: true, writable: true });
             }

@@ -456,7 +456,7 @@ export class Stack {
         const packs = placed(policies ?? null);
         const members = jsonOfMembers({ ...given(options), localPolicyPacks: packs.local, requiredPolicies: packs.required }, "options.");
         try {
-            const entries = addPacks(this.#bridge, packs.functions);
+            const entries = addPacks(this.#bridge, packs.functions, this.name);
             return JSON.parse(await awaited(() => this.#native.analyze(members, entries))) as PolicyAnalysis;
         } catch (error) {
             this.#bridge.raised.explain(this.name, error instanceof StackwrightError ? error : undefined);
@@ -643,7 +643,7 @@ export class Stack {
             document: () => jsonOfMembers(held, "options."),
             program: () => (program === undefined ? undefined : addProgram(this.#bridge, program)),
             planned,
-            packs: () => addPacks(this.#bridge, packs.functions),
+            packs: () => addPacks(this.#bridge, packs.functions, this.name),
             subject: { stack: this.name, isPreview: rest.dryRun === true },
             explain: (error: StackwrightError | undefined) => this.#bridge.raised.explain(this.name, error),
         };

@@ -16,13 +16,13 @@ function misspelt(method, answer) {
 
 const wrongs = [
     ["check", { input: {} }, "input", "inputs, failures"],
-    ["check", { failures: [{ path: "x", reason: "is bad" }] }, "path", "property, reason"],
+    ["check", { failures: [{ path: "x", reason: "is bad" }] }, "path", "property, reason", "failures[0]: "],
     ["create", { id: "1", output: {} }, "output", "id, outputs, refreshBeforeUpdate, viewSteps"],
     ["diff", { change: true }, "change", "changes, replaces, stables, diffs, detailedDiff, deleteBeforeReplace"],
     ["update", { output: {} }, "output", "outputs, refreshBeforeUpdate, viewSteps"],
     ["read", { id: "1", properties: {} }, "properties", "id, inputs, outputs, refreshBeforeUpdate, viewSteps"],
 ];
-for (const [method, answer, key, known] of wrongs) {
+for (const [method, answer, key, known, place = ""] of wrongs) {
     test(`${method} with the answer ${JSON.stringify(answer)} fails and names the unknown key`, async () => {
         const good = new Memory();
         let provider = good;
@@ -35,7 +35,7 @@ for (const [method, answer, key, known] of wrongs) {
         const operation = method === "read" ? stack.refresh() : stack.up({ program: thing({ content: "2" }) });
         const error = await failureOf(operation);
         const messages = [error.message, ...error.result.diagnostics.map(({ message }) => message)].join("\n");
-        const expected = `the provider's answer to ${method} cannot be read: it has the unknown key "${key}"; there are: ${known}`;
+        const expected = `the provider's answer to ${method} cannot be read: ${place}it has the unknown key "${key}"; there are: ${known}`;
         assert.ok(messages.includes(expected), messages);
     });
 }

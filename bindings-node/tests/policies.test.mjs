@@ -125,6 +125,65 @@ test("what a policy throws is the cause of the error", async () => {
     assert.ok(error.cause instanceof RangeError);
 });
 
+test("what a check of a stack throws is the cause of the error, also where several checks throw", { timeout: 60_000 }, async () => {
+    const stack = await memoryEngine(new Things()).stack("shop/dev", { program });
+    const fails = (name, error) => new Policy(name, { checkStack: async () => Promise.reject(error) });
+    const policies = [fails("broken", new RangeError("no table of sizes")), fails("other", new TypeError("no list of owners"))];
+    const calls = { preview: () => stack.preview({ policies }), up: () => stack.up({ policies }), analyze: () => stack.analyze(policies) };
+    await stack.up();
+    for (const [call, run] of Object.entries(calls)) {
+        const error = await failureOf(run());
+        const [, name] = /policy (\w+) failed during AnalyzeStack: /.exec(error.message);
+        assert.ok(error.cause instanceof (name === "broken" ? RangeError : TypeError), call);
+    }
+    await stack.up();
+});
+
+/** What functions of policies may not return or report, and the text of the error. */
+const WRONG_ANSWERS = {
+    "a place that is a number": [{ checkStack: (_, report) => report("bad", 3) }, /report\(\) takes the URN of a resource behind the violation, a text or nothing, not a number/],
+    "a violation that is a number": [{ check: (_, report) => report(3) }, /a violation is a text, not a number/],
+    "a violation with a lone surrogate": [{ check: () => "\ud800" }, /a violation has a lone surrogate/],
+    "inputs that are a list": [{ remediate: () => [1] }, /the inputs that remediate\(\) returns are an object of values by name, not a list/],
+    "inputs that are a secret": [{ remediate: ({ inputs }) => secret(inputs) }, /by name, not an object of the class Secret/],
+    "inputs that are a text": [{ remediate: () => "x" }, /by name, not a string/],
+};
+
+for (const [what, [options, text]] of Object.entries(WRONG_ANSWERS)) {
+    test(`a policy that answers ${what} is named by the error, whose cause names what it takes`, { timeout: 60_000 }, async () => {
+        const stack = await memoryEngine(new Things()).stack("shop/dev", { program });
+        const error = await failureOf(stack.up({ policies: [new Policy("careless", { pack: "guard", ...options })] }));
+        assert.match(error.message, /policy pack guard: policy careless failed during /);
+        assert.match(error.message, text);
+        assert.doesNotMatch(error.message, /checkPolicy/);
+        assert.match(error.cause.message, text);
+    });
+}
+
+test("a remediation with a value that is none is named by the error, with the input", { timeout: 60_000 }, async () => {
+    const stack = await memoryEngine(new Things()).stack("shop/dev", { program });
+    const error = await failureOf(stack.up({ policies: [new Policy("careless", { remediate: () => ({ size: () => 1 }) })] }));
+    assert.match(error.message, /policy careless failed during Remediate: its result cannot be read: inputs\.size: a function is not a value/);
+});
+
+test("a remediation cannot change what it gets in place", { timeout: 60_000 }, async () => {
+    const things = new Things();
+    const stack = await memoryEngine(things).stack("shop/dev", { program });
+    const changes = {
+        "a property": ({ props }) => void (props.size = 2),
+        "an input": ({ inputs }) => void (inputs.size = 2),
+        "an option": ({ options }) => void (options.protect = false),
+        "a member": (resource) => void (resource.props = {}),
+    };
+    for (const [what, change] of Object.entries(changes)) {
+        const remediate = (resource) => (resource.type === THING ? change(resource) : undefined);
+        const error = await failureOf(stack.up({ policies: [new Policy("hasty", { remediate })] }));
+        assert.match(error.message, /policy hasty failed during Remediate: Cannot /, what);
+        assert.ok(error.cause instanceof TypeError, what);
+    }
+    assert.deepEqual(things.created, {});
+});
+
 test("policies that are wrong in themselves are refused by name", async () => {
     for (const [options, text] of [
         [{}, /has no function/],

@@ -165,7 +165,7 @@ fn refuse_unknown(reader: &Reader, known: &[&str], value: Js) -> Result<()> {
     })
 }
 
-/// Reads the package's form of a host's answer: `{ values }`, `{ texts }`, `{ content }`, `{ proposal }`, `{ yes }`,
+/// Reads the package's form of a host's answer: `{ values }`, `{ inputs }`, `{ texts }`, `{ content }`, `{ proposal }`, `{ yes }`,
 /// `{ version }`, the parts of an object and `{ text }`, or `{ refused: { code, message } }`.
 fn host(reader: &Reader, method: u32, value: Js) -> Result<Answered> {
     if let Some(refused) = reader.field(value, "refused")? {
@@ -191,7 +191,7 @@ fn host(reader: &Reader, method: u32, value: Js) -> Result<Answered> {
         method::IS_INSTALLED | method::INSTALL => {
             Answered::Yes(reader.bool_field(value, "yes")?.unwrap_or_default())
         }
-        method::CHECK_POLICY => match reader.map_field(value, "values")? {
+        method::CHECK_POLICY => match reader.map_field(value, "inputs")? {
             Some(inputs) => Answered::Values(inputs),
             None => Answered::Texts(reader.texts_field(value, "texts")?),
         },
@@ -271,12 +271,24 @@ pub(super) fn failures(reader: &Reader, value: Js, name: &str) -> Result<Vec<Che
     let Some(list) = reader.field(value, name)? else {
         return Ok(Vec::new());
     };
+    let mut place = 0..;
     reader.elements(list, name, |failure| {
-        refuse_unknown(reader, &["property", "reason"], failure)?;
-        Ok(CheckFailure {
-            property: reader.text_field(failure, "property")?.unwrap_or_default(),
-            reason: reader.text_field(failure, "reason")?.unwrap_or_default(),
-        })
+        let place = place.next().unwrap_or_default();
+        read_failure(reader, failure)
+            .map_err(|error| napi::Error::from_reason(format!("{name}[{place}]: {}", error.reason)))
+    })
+}
+
+fn read_failure(reader: &Reader, failure: Js) -> Result<CheckFailure> {
+    if reader.scope().kind(failure)? != ValueType::napi_object || reader.scope().is_array(failure)? {
+        return Err(napi::Error::from_reason(
+            "expected an object with property and reason",
+        ));
+    }
+    refuse_unknown(reader, &["property", "reason"], failure)?;
+    Ok(CheckFailure {
+        property: reader.text_field(failure, "property")?.unwrap_or_default(),
+        reason: reader.text_field(failure, "reason")?.unwrap_or_default(),
     })
 }
 
@@ -407,8 +419,17 @@ fn read_error(reader: &Reader, value: Js) -> Result<ProviderError> {
     let status = reader
         .number_field(value, "status")?
         .map_or(2, |code| code as i32);
+    // What the provider reports otherwise is kept.
+    let (input_errors, message) = match failures(reader, value, "inputErrors") {
+        Ok(errors) => (errors, message),
+        Err(error) => {
+            let reason = &error.reason;
+            let text = format!("{message}\nthe inputErrors of this ProviderError cannot be read: {reason}");
+            (Vec::new(), text)
+        }
+    };
     Ok(ProviderError {
-        input_errors: failures(reader, value, "inputErrors")?,
+        input_errors,
         ..ProviderError::new(ProviderStatus::from_code(status), message)
     })
 }

@@ -195,8 +195,8 @@ impl PendingCall for ObjectCall {
 fn answer_of(method: u32) -> String {
     let name = method::NAMES[method as usize];
     match method {
-        // The error names the function.
-        method::CALL_FUNCTION => "its result".to_owned(),
+        // The error names the function or the policy.
+        method::CALL_FUNCTION | method::CHECK_POLICY => "its result".to_owned(),
         _ if method < method::RESOLVE => format!("the provider's answer to {name}"),
         _ => format!("the host's answer to {name}"),
     }
