@@ -24,7 +24,10 @@ export interface TransformOptions extends Omit<ResourceOptions, "parent" | "tran
     pluginChecksums?: { readonly [platform: string]: string };
 }
 
-/** A registration, for a transform. Secrets are marked; values are unknown in previews only. */
+/**
+ * A registration, for a transform. Secrets are marked; values are unknown in previews only. It is frozen, and so are its inputs and options:
+ * changed copies are returned.
+ */
 export interface TransformArgs {
     readonly type: string;
     readonly name: string;
@@ -32,9 +35,9 @@ export interface TransformArgs {
     readonly custom: boolean;
     /** The URN of the parent. */
     readonly parent?: string;
-    readonly inputs: PropertyMap;
+    readonly inputs: Readonly<PropertyMap>;
     /** The options, those that the resource inherits included. */
-    readonly options: TransformOptions;
+    readonly options: Readonly<TransformOptions>;
 }
 
 /** Options that a transform changes: one that is `null` is removed, and one that is left out is unchanged. */
@@ -67,12 +70,12 @@ export interface InvokeTransformOptions {
     pluginChecksums?: { readonly [platform: string]: string };
 }
 
-/** A call of a function, for a transform. */
+/** A call of a function, for a transform. It is frozen, and so are its arguments and options: changed copies are returned. */
 export interface InvokeTransformArgs {
     /** The function: `package:module:member`. */
     readonly token: string;
-    readonly arguments: PropertyMap;
-    readonly options: InvokeTransformOptions;
+    readonly arguments: Readonly<PropertyMap>;
+    readonly options: Readonly<InvokeTransformOptions>;
 }
 
 /** What a transform of calls changes: a member that is left out is unchanged. */
@@ -167,7 +170,8 @@ async function transformResource(
 ): Promise<FunctionAnswer> {
     const { options, ...facts } = JSON.parse(document) as Facts;
     const { plain, origins } = plainValues(inputs);
-    const args = given({ ...facts, inputs: plain, options: readOptions(options) });
+    // A change in place would have no effect.
+    const args = Object.freeze(given({ ...facts, inputs: Object.freeze(plain), options: Object.freeze(readOptions(options)) }));
     const changed = membersOf(await transform(args as unknown as TransformArgs, signal), { inputs: true, options: true });
     const answer: { -readonly [name in keyof FunctionAnswer]: FunctionAnswer[name] } = {};
     if (changed.inputs !== undefined) {
@@ -190,7 +194,11 @@ async function transformInvoke(
     signal: AbortSignal,
 ): Promise<FunctionAnswer> {
     const { token, options } = JSON.parse(document) as Facts;
-    const args = { token, arguments: plainValues(values).plain, options: options as InvokeTransformOptions };
+    const args = Object.freeze({
+        token,
+        arguments: Object.freeze(plainValues(values).plain),
+        options: Object.freeze(options as InvokeTransformOptions),
+    });
     const changed = membersOf(await inTransform.run(true, () => transform(args, signal)), { arguments: true, options: true });
     const answer: { -readonly [name in keyof FunctionAnswer]: FunctionAnswer[name] } = {};
     if (changed.arguments !== undefined) {

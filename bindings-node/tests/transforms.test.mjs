@@ -374,6 +374,36 @@ for (const [what, [result, text]] of Object.entries(GARBAGE)) {
     });
 }
 
+test("a transform cannot change what it gets in place, also one of calls", { timeout: 60_000 }, async () => {
+    const ofResources = {
+        "an input": ({ inputs }) => void (inputs.n = 7),
+        "a new input": ({ inputs }) => void (inputs.more = 7),
+        "an option": ({ options }) => void (options.protect = true),
+        "the name": (args) => void (args.name = "b"),
+    };
+    for (const [what, change] of Object.entries(ofResources)) {
+        const stack = await stackOf((context) => void context.resource(THING, "a", { n: 1 }, { transforms: [change] }));
+        const error = await failureOf(stack.up());
+        assert.match(error.message, /transform 1 of resource 'a': Cannot /, what);
+        assert.ok(error.cause instanceof TypeError, what);
+    }
+    const ofCalls = {
+        "an argument": ({ arguments: given }) => void (given.x = 7),
+        "an argument that is deleted": ({ arguments: given }) => void delete given.x,
+        "an option": ({ options }) => void (options.version = "1.2.3"),
+        "the token": (args) => void (args.token = "mem:index:other"),
+    };
+    for (const [what, change] of Object.entries(ofCalls)) {
+        const stack = await stackOf(async (context) => {
+            context.transformInvokes(change);
+            await context.invoke("mem:index:double", { x: 1 });
+        });
+        const error = await failureOf(stack.up());
+        assert.match(error.message, /transform 1 of function 'mem:index:double': Cannot /, what);
+        assert.ok(error.cause instanceof TypeError, what);
+    }
+});
+
 test("a transform that returns a generator, an output or a resource is refused", async () => {
     const results = {
         generator: [() => (function* () {})(), /is a generator/],
