@@ -3,7 +3,7 @@ import { fromNative, fromText, guarded } from "./errors";
 import { native, type Native } from "./native";
 import type { HostObject } from "./host";
 import { hideValues } from "./inspection";
-import { type BodyStart, type Callee, describeError, isBody, methodBits, methodName, type Resolver } from "./provider";
+import { type BodyStart, type Callee, describeError, isBody, methodBits, methodName, requireProviderMethods, type Resolver } from "./provider";
 import { Raised } from "./raised";
 import { owned, type Owner } from "./strays";
 import { textOf } from "./thrown";
@@ -151,6 +151,7 @@ export class Bridge {
                 if (typeof found !== "object" || found === null) {
                     return undefined;
                 }
+                requireProviderMethods(request.name, found);
                 const entry = made.get(found) ?? this.addProvider(request.name, found);
                 made.set(found, entry);
                 return entry;

@@ -38,7 +38,7 @@ import { native, type Native } from "./native";
 import { described, given, refuseUnknown, requireFunction, requireMethods, requireObject, requireOptions } from "./options";
 import { installPlugin, type PluginInstallation, selectPlugins } from "./plugins";
 import { Project } from "./project";
-import type { Provider, Resolver } from "./provider";
+import { type Provider, requireProviderMethods, type Resolver } from "./provider";
 import { addProgram } from "./program";
 import { findDirectory } from "./sdk/find";
 import { documentOf, Stack } from "./stack";
@@ -219,7 +219,7 @@ export class Engine {
             throw new InvalidInputError(`passphrase takes a string that is not empty; ${hint}`);
         }
         for (const [name, provider] of Object.entries(options.providers ?? {})) {
-            refuseClass(name, provider);
+            requireProvider(name, provider);
         }
         const bridge = new Bridge(callBody);
         const { providers, resolver, installer, stackReader, secrets, fetch, autonamer, sdk, store, credentials, ...unread } = options;
@@ -525,8 +525,8 @@ export class Engine {
     }
 }
 
-/** Refuses what cannot be a provider, a class in place of an instance above all. */
-function refuseClass(name: string, provider: unknown): void {
+/** Refuses what cannot be a provider: a class in place of an instance above all, and members in the place of methods. */
+function requireProvider(name: string, provider: unknown): void {
     if (typeof provider === "function") {
         const hint = provider.name === "" ? "" : `, new ${provider.name}()`;
         throw new InvalidInputError(`the provider of "${name}" is a class or a function; pass an instance${hint}`);
@@ -534,6 +534,7 @@ function refuseClass(name: string, provider: unknown): void {
     if (typeof provider !== "object" || provider === null) {
         throw new InvalidInputError(`the provider of "${name}" is no object`);
     }
+    requireProviderMethods(name, provider);
 }
 
 /** Describes a host's encryption. */

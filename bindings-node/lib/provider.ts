@@ -2,8 +2,10 @@
 import type { RunInfo } from "./bridge";
 import type { ProgramContext } from "./context";
 import type { StepOp } from "./documents";
+import { InvalidInputError } from "./errors";
 import type { HostObject } from "./host";
 import { native } from "./native";
+import { described } from "./options";
 import type { Inputs } from "./output";
 import { attempt, fullTextOf } from "./thrown";
 import type { PropertyMap, PropertyValue } from "./values";
@@ -438,6 +440,22 @@ export function isBody(name: unknown): name is "construct" | "call" {
 
 /** The names of the methods, at their numbers. */
 const METHODS = native.providerMethods() as (keyof Callee)[];
+
+/** The names of the methods of providers; those of other objects follow. */
+const PROVIDER_METHODS = METHODS.slice(0, METHODS.indexOf("resolve"));
+
+/**
+ * Refuses a provider with a member that has the name of a method, and is none: the engine would not call it.
+ * @internal
+ */
+export function requireProviderMethods(name: string, provider: Provider): void {
+    for (const method of PROVIDER_METHODS) {
+        const member: unknown = (provider as Callee)[method];
+        if (member !== undefined && member !== null && typeof member !== "function") {
+            throw new InvalidInputError(`the provider of "${name}" has a ${method} that is not a method: ${described(member)}`);
+        }
+    }
+}
 
 /**
  * Returns the bits of the methods that an object has.

@@ -302,6 +302,12 @@ test("a resolver is called for each instance and returns a provider or undefined
     assert.deepEqual([first.things.size, second.things.size], [1, 1]);
 });
 
+test("a provider of a resolver with a member in the place of a method is refused", { timeout: 60_000 }, async () => {
+    const engine = memoryEngine(new Memory(), { providers: {}, resolver: () => ({ create() {}, diff: 1 }) });
+    const stack = await engine.stack("shop/dev", { program: thing("a") });
+    assert.match((await failureOf(stack.up())).message, /the provider of "mem" has a diff that is not a method: a number/);
+});
+
 test("the message of an error that a resolver throws is unchanged", async () => {
     const engine = memoryEngine(new Memory(), {
         resolver: () => {

@@ -87,6 +87,8 @@ test("invalid options of operations are refused before anything starts", async (
 test("options of engines and stacks of a wrong type are refused at once", async () => {
     for (const [options, message] of [
         [{ providers: [new Memory()] }, /providers is an object, not a list/],
+        [{ providers: { box: { create() {}, diff: 1 } } }, /the provider of "box" has a diff that is not a method: a number/],
+        [{ providers: { box: { create: {} } } }, /the provider of "box" has a create that is not a method: an object/],
         [{ plugins: 5 }, /plugins is an object, not a number/],
         [{ resolver: "127.0.0.1:1" }, /resolver is a function, not a string/],
         [{ fetch: {} }, /fetch is a function, not an object/],

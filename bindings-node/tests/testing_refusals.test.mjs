@@ -257,6 +257,7 @@ test("a setting of another kind is refused by its name", async () => {
         [{ stacks: { "a/b": 3 } }, 'stacks of "a/b" takes an object of outputs, not 3'],
         [{ outputs: { T: "x" } }, 'outputs of "T" takes an object of values, or a function of the resource, not the text "x"'],
         [{ functions: { f: 3 } }, 'functions of "f" takes an object of values, or a function of the arguments, not 3'],
+        [{ providers: { box: { create() {}, check: "x" } } }, 'the provider of "box" has a check that is not a method: a string'],
         [{ config: "x" }, 'config takes an object of values by keys, not the text "x"'],
     ];
     for (const [settings, message] of cases) {
@@ -278,6 +279,13 @@ test("members of faults name what they take", () => {
     ];
     for (const [make, message] of cases) {
         assert.throws(make, refused(message));
+    }
+});
+
+test("an assertion about all changes is asked for with a truth value", async (t) => {
+    const { result } = await simulated(t, shop);
+    for (const [only, shown] of [[1, "1"], ["yes", 'the text "yes"']]) {
+        assert.throws(() => result.assertCreates("web", { only }), refused(`only takes true or false, not ${shown}`));
     }
 });
 
