@@ -458,6 +458,9 @@ export interface HookEntry {
   ignoreErrors: boolean
 }
 
+/** Returns whether a text is a URN. */
+export declare function isUrn(text: string): boolean
+
 /** Returns whether a type token matches a pattern. */
 export declare function matchesType(pattern: string, token: string): boolean
 

@@ -3,14 +3,14 @@ import type { Bridge } from "./bridge";
 import { type Place, ProgramContext } from "./context";
 import { InvalidInputError } from "./errors";
 import { refuseGenerator } from "./generators";
-import { requireValues } from "./option_checks";
-import { described, refuseUnknown } from "./options";
-import { type Inputs, Output } from "./output";
+import { requirePlainValues } from "./option_checks";
+import { refuseUnknown } from "./options";
+import type { Inputs } from "./output";
 import type { BodyStart, CheckFailure, ConstructRequest, MethodAnswer, MethodRequest } from "./provider";
 import type { Named } from "./references";
-import { Resource } from "./resource";
+import { isAnswer } from "./resource";
 import { Run, runBody } from "./run";
-import { type PropertyMap, withoutOutputs } from "./values";
+import { isUnknown, type PropertyMap, withoutOutputs } from "./values";
 
 /** A method of a provider's object. */
 type Method = (context: ProgramContext, request: ConstructRequest | MethodRequest, signal: AbortSignal) => unknown;
@@ -69,19 +69,26 @@ function answerOf(
         return { values: {}, failures: undefined };
     }
     if (!("token" in request)) {
-        return { values: named(returned, `the outputs of ${what}`), failures: undefined };
+        return { values: named(request, returned, `the outputs of ${what}`), failures: undefined };
     }
-    const answer = named(returned, `the members of the answer of ${what}`);
+    const answer = named(request, returned, `the members of the answer of ${what}`);
     refuseUnknown(`the answer of ${what}`, answer, { result: true, failures: true }, "member");
     const { result, failures } = answer as MethodAnswer;
-    return { values: named(result ?? {}, `the values of the result of ${what}`), failures };
+    return { values: named(request, result ?? {}, `the values of the result of ${what}`), failures };
 }
 
-/** Refuses what is no object of values by name. */
-function named(values: unknown, what: string): Inputs {
-    requireValues(values, what);
-    if (values instanceof Output || values instanceof Resource) {
-        throw new InvalidInputError(`${what} are an object of values by name, not ${described(values)}`);
+/**
+ * Refuses what is no plain object of values by name. In a preview, what is unknown as a whole has no values: those that are left
+ * out are not known.
+ */
+function named(request: ConstructRequest | MethodRequest, values: unknown, what: string): Inputs {
+    if (request.preview && isUnknown(values)) {
+        return {};
     }
+    const whence = `, which ${"token" in request ? "call()" : "construct()"} returned`;
+    if (isAnswer(values)) {
+        throw new InvalidInputError(`${what} are an object of values by name, not a resource${whence}; take values of it: { id: resource.id }`);
+    }
+    requirePlainValues(values, what, whence);
     return values as Inputs;
 }

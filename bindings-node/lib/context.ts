@@ -18,6 +18,7 @@ import { Config } from "./config";
 import { CancelledError, guarded, InvalidInputError, StackwrightError } from "./errors";
 import { bindHooks } from "./hooks";
 import { inspectAs } from "./inspection";
+import { native } from "./native";
 import { checkOptions, inputsOf, requireNamed, requireValues, requireWellFormed } from "./option_checks";
 import { described, given } from "./options";
 import { isPlain, KnownOrigin, Output, resolve, type Input, type Inputs, type Origin, type Traced, type Track } from "./output";
@@ -238,8 +239,10 @@ export class ProgramContext extends CallbackContext {
             throw new InvalidInputError(`the token of a method is a string, not ${described(token)}`);
         }
         const resource = of ?? undefined;
-        if (resource !== undefined && typeof resource !== "string" && !(resource instanceof Resource)) {
-            throw new InvalidInputError(`the call of ${token} is of a resource or its URN, not of ${described(resource)}`);
+        const isOfUrn = typeof resource === "string" && native.isUrn(resource);
+        if (resource !== undefined && !isOfUrn && !(resource instanceof Resource)) {
+            const shown = typeof resource === "string" ? JSON.stringify(resource) : described(resource);
+            throw new InvalidInputError(`of takes a resource or its URN, not ${shown}, in the call of ${token}`);
         }
         requireValues(inputs, `the arguments of ${token}`);
         checkOptions("call", `the call of ${token}`, options, CALL_OPTIONS);

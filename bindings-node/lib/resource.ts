@@ -22,6 +22,17 @@ export interface Registered<Outputs extends object = PropertyMap> {
     readonly dependencies?: { readonly [output: string]: readonly string[] };
 }
 
+/** The answers that code has awaited. */
+const awaited = new WeakSet<object>();
+
+/**
+ * Returns whether a value is what awaiting a resource gives: its `Registered`.
+ * @internal
+ */
+export function isAnswer(value: unknown): boolean {
+    return typeof value === "object" && value !== null && awaited.has(value);
+}
+
 /** A resource with outputs of any types. */
 export type AnyResource = Resource<object>;
 
@@ -77,7 +88,13 @@ export class Resource<Outputs extends object = PropertyMap> implements PromiseLi
     ): Promise<A | B> {
         this.#observed = true;
         currentTrace()?.add(undefined, [this]);
-        return this.answer.then(fulfilled, rejected);
+        const answered =
+            typeof fulfilled === "function" &&
+            ((registered: Registered<Outputs>) => {
+                awaited.add(registered);
+                return fulfilled(registered);
+            });
+        return this.answer.then(answered || undefined, rejected) as Promise<A | B>;
     }
 
     /** The URN. */

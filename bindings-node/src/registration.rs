@@ -6,6 +6,7 @@ use stackwright::{
     monitor::{Exists, Invoke, MethodCall, Read, Registration},
     property::{PropertyMap, PropertyValue, json::PlainValue},
     token::TypeToken,
+    urn::Urn,
 };
 
 use crate::errors;
@@ -82,6 +83,13 @@ pub fn check_options(of: String, options: String, owner: String) -> napi::Result
         binding::check_options(of, options, Language::Node, &owner)
     });
     checked.map_err(|error| errors::to_napi(&error))
+}
+
+/// Returns whether a text is a URN.
+#[napi_derive::napi(catch_unwind)]
+#[must_use]
+pub fn is_urn(text: String) -> bool {
+    Urn::parse(&text).is_ok()
 }
 
 /// Returns the error of a name that does not exist; `part` is the noun of a name, and `owner` has them.

@@ -335,6 +335,88 @@ test("an answer that is no object of values is refused", async (t) => {
     assert.match((await failureOf(stack.up())).message, /unknown member "by" of the answer of the method box:index:Box\/open/);
 });
 
+/** What `construct` may not return as the outputs of a component, and how the error names it. */
+const NO_OUTPUTS = {
+    "a resource": [(context) => context.resource("mem:index:Thing", "thing"), "a resource"],
+    "a promise of a resource": [async (context) => context.resource("mem:index:Thing", "thing"), "a resource"],
+    "an awaited component": [async (context) => await context.component("a:b:C", "thing"), "a resource"],
+    "an error": [() => new Error("bad"), "an object of the class Error"],
+    "a date": [() => new Date(), "an object of the class Date"],
+    "a Map": [() => new Map(), "a Map"],
+    "bytes": [() => Buffer.from("a"), "an object of the class Buffer"],
+    "a secret": [(context) => context.secret({ a: 1 }), "an object of the class Secret"],
+};
+
+for (const [what, [construct, named]] of Object.entries(NO_OUTPUTS)) {
+    test(`a component whose construct returns ${what} is refused, and has no outputs`, { timeout: 60_000 }, async (t) => {
+        const stack = await stackOf(t, (context) => void context.remoteComponent("box:index:Box", "box"), { box: { construct } });
+        const error = await failureOf(stack.up());
+        const message = `the outputs of the component "box" are an object of values by name, not ${named}, which construct() returned`;
+        assert.ok(error.message.includes(message), error.message);
+        assert.deepEqual((await records(stack)).box.outputs ?? {}, {});
+    });
+}
+
+test("the outputs of a component may be those of a resource or the result of a function, also an unknown one", { timeout: 60_000 }, async (t) => {
+    const thing = (context) => context.resource("mem:index:Thing", "thing", { content: "wood", x: 4 });
+    const constructs = {
+        "an output of all outputs": [(context) => thing(context).outputs, "size", 4],
+        "awaited outputs": [async (context) => (await thing(context)).outputs, "size", 4],
+        "a result": [async (context) => context.invoke("mem:index:double", { x: thing(context).get("x") }), "doubled", 8],
+        "without a prototype": [() => Object.assign(Object.create(null), { size: 4 }), "size", 4],
+    };
+    for (const [what, [construct, output, value]] of Object.entries(constructs)) {
+        const program = (context) => context.export("made", context.remoteComponent("box:index:Box", "box").get(output));
+        const stack = await stackOf(t, program, { box: { construct } });
+        await stack.preview();
+        assert.equal((await stack.up()).outputs.made.value, value, what);
+    }
+});
+
+/** What `call` may not return, and the text of the error. */
+const NO_RESULTS = {
+    "a promise as its result": [() => ({ result: Promise.resolve({ r: 1 }) }), /the values of the result of .* are an object of values by name, not an object of the class Promise, which call\(\) returned/],
+    "a resource as its result": [(context) => ({ result: context.resource("mem:index:Thing", "thing") }), /not an object of the class Resource/],
+    "an awaited resource as its result": [async (context) => ({ result: await context.resource("mem:index:Thing", "thing") }), /not a resource, which call\(\) returned/],
+    "an output as its result": [(context) => ({ result: context.resource("mem:index:Thing", "thing").outputs }), /not an object of the class Output/],
+    "an error": [() => new Error("bad"), /the members of the answer of .*, not an object of the class Error/],
+    "a text as a failure": [() => ({ failures: ["x"] }), /failures\[0\]: expected an object with property and reason/],
+    "an unknown member of a failure": [() => ({ failures: [{ property: "a", reason: "b" }, { prop: "a" }] }), /failures\[1\]: it has the unknown key "prop"; there are: property, reason/],
+};
+
+for (const [what, [call, text]] of Object.entries(NO_RESULTS)) {
+    test(`a method that returns ${what} is refused`, { timeout: 60_000 }, async (t) => {
+        const boxes = new Boxes();
+        boxes.call = call;
+        const stack = await stackOf(t, (context) => context.export("r", context.call("box:index:Box/open", box(context)).get("r")), { box: boxes });
+        assert.match((await failureOf(stack.up())).message, text);
+    });
+}
+
+test("a provider's error with failures that are none keeps its message, its status and its cause", { timeout: 60_000 }, async (t) => {
+    for (const [failures, text] of [
+        [["x"], /inputErrors\[0\]: expected an object with property and reason/],
+        ["x", /inputErrors: expected a list/],
+    ]) {
+        const refusal = new ProviderError("it is stuck", ProviderStatus.invalidArgument, failures);
+        const fail = () => {
+            throw refusal;
+        };
+        const boxes = new Boxes();
+        boxes.call = fail;
+        const programs = [
+            [(context) => void context.call("box:index:Box/open", box(context)), { box: boxes }],
+            [(context) => void context.remoteComponent("box:index:Box", "box"), { box: { construct: fail } }],
+        ];
+        for (const [program, providers] of programs) {
+            const error = await failureOf((await stackOf(t, program, providers)).up());
+            assert.match(error.message, /: it is stuck\n/);
+            assert.match(error.message, text);
+            assert.equal(error.cause, refusal);
+        }
+    }
+});
+
 test("a provider without construct has no components", async (t) => {
     const stack = await stackOf(t, (context) => void box(context), { box: new Memory() });
     assert.match((await failureOf(stack.up())).message, /box:index:Box/);
@@ -344,10 +426,29 @@ test("the options of a method's call are checked where it is called", async (t) 
     let failure;
     const stack = await stackOf(t, (context) => {
         failure = assert.throws(() => context.call("box:index:Box/open", undefined, {}, { protect: true }), InvalidInputError);
-        assert.throws(() => context.call("box:index:Box/open", 3), /is of a resource or its URN, not of a number/);
     });
     await stack.up();
     assert.equal(failure, undefined);
+});
+
+test("the resource of a method's call is a resource or a URN", { timeout: 60_000 }, async (t) => {
+    const stack = await stackOf(t, async (context) => {
+        const made = box(context);
+        for (const [of, given] of [
+            [3, "a number"],
+            ["b", '"b"'],
+            ["urn:nope", '"urn:nope"'],
+            [made.urn, "an object of the class Output"],
+            [new Date(), "an object of the class Date"],
+        ]) {
+            const message = `of takes a resource or its URN, not ${given}, in the call of box:index:Box/open`;
+            assert.throws(() => context.call("box:index:Box/open", of, { by: 1 }), { name: "InvalidInputError", message });
+        }
+        const { urn } = await made;
+        context.export("box", context.call("box:index:Box/open", urn, { by: "hand" }).get("box"));
+    });
+    const { outputs } = await stack.up();
+    assert.match(outputs.box.value, /::box:index:Box::box$/);
 });
 
 class SdkThing extends pulumi.CustomResource {
