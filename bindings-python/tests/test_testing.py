@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import time
@@ -160,7 +161,7 @@ def test_the_text_of_a_result_has_changed_outputs_beside_changed_resources() -> 
 
     stack = simulate(program)
     text = str(stack.up())
-    assert "~ version: 1 -> 2" in text and '~ url: "http://1" -> "http://2"' in text
+    assert "~ version: 1 → 2" in text and '~ url: "http://1" → "http://2"' in text
 
 
 def test_existence_can_be_queried() -> None:
@@ -322,6 +323,16 @@ def test_crashes_at_every_moment_of_creations_and_replacements_are_completed() -
 def test_options_that_a_repeated_run_cannot_have_are_refused(option: dict[str, Any]) -> None:
     with pytest.raises(sw.InvalidInputError, match=f"cannot have the option {next(iter(option))}"):
         crash_everywhere(shop(), outputs=OUTPUTS, **option)
+
+
+def test_a_program_that_is_never_done_is_no_matter_of_crashes() -> None:
+    numbers = itertools.count()
+
+    def program(ctx: sw.Context) -> None:
+        ctx.resource(MACHINE, "web", {"size": next(numbers)})
+
+    with pytest.raises(AssertionError, match="has killed no run, because a second run without a crash is not empty: .*update of .*web"):
+        crash_everywhere(program)
 
 
 def test_a_program_that_creates_twice_after_a_crash_is_reported() -> None:

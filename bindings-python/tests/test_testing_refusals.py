@@ -106,6 +106,23 @@ def test_misspelt_keywords_name_the_function_and_the_nearest_option() -> None:
     assert misspelt(assertion, "web", onyl=True) == "unknown option 'onyl' of assert_creates(); did you mean 'only'?"
 
 
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"outputs": {MACHINE: 3}}, f"outputs of {MACHINE} takes a dictionary of values, or a function of the resource, not int"),
+        ({"functions": {MACHINE: 5}}, f"the answer to {MACHINE} takes a dictionary of values, or a function of the arguments, not int"),
+    ],
+)
+def test_answers_are_dictionaries_or_functions(settings: dict[str, Any], text: str) -> None:
+    assert misspelt(simulate, shop, **settings) == text
+
+
+@pytest.mark.parametrize("only", [1, "yes", None])
+def test_an_assertion_about_all_changes_is_asked_for_with_a_truth_value(only: Any) -> None:
+    with simulate(shop) as stack:
+        assert misspelt(stack.result.assert_creates, "web", only=only).startswith("only takes True or False, not ")
+
+
 def test_values_that_are_none_of_an_option_name_those_that_are() -> None:
     assert misspelt(crash_everywhere, shop, verb="upp") == "verb takes one of 'up', 'destroy', 'refresh', not 'upp'"
     assert misspelt(crash_everywhere, shop, recover="adpt") == "recover takes 'adopt', a function of the stack, or None, not 'adpt'"
@@ -355,6 +372,11 @@ def test_without_a_mark(simulated_stack):
     pass
 
 
+@pytest.mark.simulated(program=program)
+def test_without_the_fixture():
+    pass
+
+
 def test_of_an_assertion():
     simulate(program).result.assert_updates("web", only=True)
 
@@ -428,7 +450,8 @@ def test_the_plugin_of_pytest_names_the_mark_and_shows_no_frame_of_the_library(t
     file.write_text(TESTS)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(file)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
-    assert "2 passed" in done.stdout and "4 failed" in done.stdout and "1 error" in done.stdout, done.stdout
+    assert "2 passed" in done.stdout and "4 failed" in done.stdout and "2 errors" in done.stdout, done.stdout
     assert "needs a mark: @pytest.mark.simulated(program=program)" in done.stdout
+    assert "the mark simulated has no effect without the fixture simulated_stack" in done.stdout
     shown = [line for line in done.stdout.splitlines() if "stackwright/testing/" in line or "_checks.py" in line]
     assert not [line for line in shown if "pytest_plugin" not in line], shown

@@ -157,7 +157,7 @@ def _draw(folder: Path) -> None:
         (folder / "notebook.html").write_text(f"<!doctype html><title>Notebook</title>{preview._repr_html_()}")
         assert engine.stack("shop/site", site("here")).up().has_changes
         changed = engine.stack("shop/site", site("there")).preview()
-        assert '~ url: "here" -> "there"' in str(changed), str(changed)
+        assert '~ url: "here" → "there"' in str(changed), str(changed)
         (folder / "outputs.html").write_text(changed.to_html())
         with pytest.raises(sw.ProgramError) as failed:
             engine.stack("shop/site", site("there", fails=True)).up()

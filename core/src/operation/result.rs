@@ -298,7 +298,7 @@ fn outputs_text(changes: &[PropertyChange]) -> String {
         DiffKind::Add => format!("  + {}: {}", change.path, text(&change.new)),
         DiffKind::Delete => format!("  - {}: {}", change.path, text(&change.old)),
         _ => format!(
-            "  ~ {}: {} -> {}",
+            "  ~ {}: {} → {}",
             change.path,
             text(&change.old),
             text(&change.new)

@@ -83,14 +83,14 @@ def read_answers(
     answers: dict[str, Callable[[Any], Any]] = {}
     for token, answer in (functions or {}).items():
         answers[token] = _constant(answer) if isinstance(answer, Mapping) else answer
-        require_function(f"the answer to {token}", answers[token])
+        require_function(f"the answer to {token}", answers[token], wanted="a dictionary of values, or a function of the arguments")
     computed: dict[str, Callable[[Any], Any]] = {}
     data: dict[str, dict[str, PropertyValue]] = {}
     for pattern, values in (outputs or {}).items():
         if isinstance(values, Mapping):
             data[pattern] = dict(values)
         else:
-            require_function(f"the outputs of {pattern}", values)
+            require_function(f"outputs of {pattern}", values, wanted="a dictionary of values, or a function of the resource")
             computed[pattern] = values
     return Answers(answers, computed), list(answers), list(computed), data
 

@@ -75,7 +75,8 @@ def crash_everywhere(
         read it. A function gets the stack instead; ``None`` does nothing, and the next run creates such things again.
     :param every: Kills at every such moment only.
     :param settings: Those of :func:`simulate`, and options of the operation. ``parallel`` is 1 when left out.
-    :raises AssertionError: that lists the moments after which something was wrong, and for patterns that match nothing.
+    :raises AssertionError: that lists the moments after which something was wrong; for patterns that match nothing, and for a program
+        that has something to do in a second run without a crash, too.
     :raises StackwrightError: that of a program which fails without a crash, too.
     :raises InvalidInputError: for ``every`` below 1, for another ``verb`` or ``recover``, and for the options ``dry_run`` and ``run_id``.
     """
@@ -96,7 +97,9 @@ def crash_everywhere(
     own["allow_unmatched"] = True
     first = before if before is not None or verb == "up" else program
     with _begun(first, program, own, options) as stack:
-        _run_without_crash(stack, verb, options)
+        _uncrashed("the program", lambda: getattr(stack, verb)(**options))
+        if unstable := _unfinished(stack, verb, options):
+            raise AssertionError(f"crash_everywhere() has killed no run, because a second run without a crash is not empty: {unstable}")
         if not allow_unmatched:
             stack._refuse_unmatched(options)
     crashes: list[Crash] = []
@@ -125,10 +128,6 @@ def _begun(first: Program | None, program: Program, settings: dict[str, Any], op
         _uncrashed("the program whose state it begins with", lambda: stack.up(**options))
     stack.program = program
     return stack
-
-
-def _run_without_crash(stack: SimulatedStack, verb: str, options: dict[str, Any]) -> None:
-    _uncrashed("the program", lambda: getattr(stack, verb)(**options))
 
 
 def _uncrashed(which: str, run: Callable[[], object]) -> None:
@@ -172,14 +171,19 @@ def _problems(stack: SimulatedStack, verb: str, recover: Recovery, options: dict
     completed = getattr(stack, verb)(check=False, **options)
     if completed.error is not None:
         return [f"it failed: {completed.error}"]
-    problems = stack.discrepancies()
+    unfinished = _unfinished(stack, verb, options)
+    return [*stack.discrepancies(), *([unfinished] if unfinished else [])]
+
+
+def _unfinished(stack: SimulatedStack, verb: str, options: dict[str, Any]) -> str | None:
+    """Returns what an operation that has completed left to do; ``None`` when there is nothing."""
     again = _again(stack, verb, options)
     if again.error is not None:
-        problems.append(f"the preview after it failed: {again.error}")
-    elif again.has_changes:
-        changes = ", ".join(f"{step.op} of {step.urn.split('::', 3)[3]}" for step in again.steps)
-        problems.append(f"it left something to do: {changes or 'the outputs of the stack change'}")
-    return problems
+        return f"the preview after it failed: {again.error}"
+    if not again.has_changes:
+        return None
+    changes = ", ".join(f"{step.op} of {step.urn.split('::', 3)[3]}" for step in again.steps)
+    return f"it left something to do: {changes or 'the outputs of the stack change'}"
 
 
 def _again(stack: SimulatedStack, verb: str, options: dict[str, Any]) -> SimulatedResult:

@@ -61,6 +61,7 @@ class SimulatedResult(Result):
             require_given("a resource of an assertion", resource, str, "a name, a type, type::name or a URN")
         if not resources and expected != "no_changes":
             raise InvalidInputError("the assertion takes at least one resource: a name, a type, type::name or a URN")
+        require_given("only", only, bool, "True or False")
         document = json.dumps({"expected": expected, "resources": list(resources), "only": only})
         text = unmet(self._native, document.encode())
         if text is not None:

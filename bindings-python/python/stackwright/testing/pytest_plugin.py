@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from . import SimulatedStack
 
 
+__tracebackhide__ = True
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the option."""
     group = parser.getgroup("stackwright")
@@ -51,6 +54,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "simulated(program=..., **settings): the program of the fixture simulated_stack")
     if config.getoption("--update-plans"):
         _update_snapshots(True)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Refuses the mark on a test that does not use its stack."""
+    if item.get_closest_marker("simulated") is not None and "simulated_stack" not in getattr(item, "fixturenames", ()):
+        raise pytest.UsageError("the mark simulated has no effect without the fixture simulated_stack, as an argument of the test")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
