@@ -92,6 +92,13 @@ test("functions are answered by the test, or name the option", async (t) => {
     await assert.rejects(simulate(program), /option `functions`/);
 });
 
+test("a program that is never done is no matter of crashes", async () => {
+    let number = 0;
+    const program = (context) => void context.resource(MACHINE, "web", { size: (number += 1) });
+    const text = await crashEverywhere(program).then(() => "", (error) => error.message);
+    assert.match(text, /has killed no run, because a second run without a crash is not empty: .*update of .*web/);
+});
+
 test("existence can be queried", async (t) => {
     const program = (context) => {
         context.export("there", context.exists("cloud:index:Network", "net-1"));

@@ -77,6 +77,11 @@ export async function crashEverywhere(program: AnyProgram, options: CrashOptions
     const killed: Killed = { program, first: before ?? (verb === "up" ? undefined : program), verb, settings, operation };
     await withStack(killed, async (stack) => {
         await uncrashed("the program", () => operate(stack, killed));
+        const unstable = await unfinished(stack, killed);
+        if (unstable !== undefined) {
+            const message = `crashEverywhere() has killed no run, because a second run without a crash is not empty: ${unstable}`;
+            throw new assert.AssertionError({ message, operator: "crashEverywhere", stackStartFn: crashEverywhere });
+        }
         if (options.allowUnmatched !== true) {
             SimulatedStack.refuseUnmatched(stack, operation);
         }
@@ -171,21 +176,26 @@ async function problemsOf(stack: SimulatedStack, killed: Killed, recover: NonNul
     } else if (recover !== "none") {
         await recover(stack);
     }
-    const { verb, operation } = killed;
     const completed = await operate(stack, killed, { check: false });
     if (completed.error !== undefined) {
         return [`it failed: ${completed.error.message}`];
     }
-    const problems = stack.discrepancies();
+    const left = await unfinished(stack, killed);
+    return left === undefined ? stack.discrepancies() : [...stack.discrepancies(), left];
+}
+
+/** Returns what an operation that has completed left to do; nothing when there is nothing. */
+async function unfinished(stack: SimulatedStack, { verb, operation }: Killed): Promise<string | undefined> {
     const options = { ...operation, check: false };
     const again = verb === "up" ? await stack.preview(undefined, options) : await stack[verb]({ ...options, dryRun: true });
     if (again.error !== undefined) {
-        problems.push(`the preview after it failed: ${again.error.message}`);
-    } else if (again.hasChanges) {
-        const changes = again.steps.map((step) => `${step.op} of ${step.urn.split("::").slice(3).join("::")}`).join(", ");
-        problems.push(`it left something to do: ${changes || "the outputs of the stack change"}`);
+        return `the preview after it failed: ${again.error.message}`;
     }
-    return problems;
+    if (!again.hasChanges) {
+        return undefined;
+    }
+    const changes = again.steps.map((step) => `${step.op} of ${step.urn.split("::").slice(3).join("::")}`).join(", ");
+    return `it left something to do: ${changes || "the outputs of the stack change"}`;
 }
 
 /** Records what interrupted creations have made, and deletes it where the state has another one, or where it cannot be read. */

@@ -6,7 +6,7 @@ import type { ResourceRecord, StepOp } from "../documents";
 import { guarded, InvalidInputError } from "../errors";
 import { type Native, native } from "../native";
 import { Result } from "../operation";
-import { type Names, refuseUnknown } from "../options";
+import { described, type Names, refuseUnknown } from "../options";
 import { readText, requirePath, writeText } from "./files";
 import { Resources, SimulatedResource } from "./resources";
 
@@ -93,6 +93,9 @@ export class SimulatedResult {
         const named = typeof resources === "string" ? [resources] : resources;
         if (!Array.isArray(named) || !named.every((name) => typeof name === "string") || (named.length === 0 && expected !== "no_changes")) {
             throw new InvalidInputError("an assertion takes a resource, or a list of them: names, types, type::name or URNs");
+        }
+        if (typeof only !== "boolean") {
+            throw new InvalidInputError(`only takes true or false, not ${described(only)}`);
         }
         const text = guarded(() => native.unmet(this.#native, JSON.stringify({ expected, resources: named, only })));
         if (typeof text === "string") {
