@@ -64,6 +64,18 @@ async def test_a_failed_component_states_the_line_of_the_sdk_program(
     assert f"hint: the component is used at {place}" in text
 
 
+@on_loop
+async def test_every_input_that_a_component_refuses_is_named_with_its_path(
+    tmp_path: Path, memory: Memory, tsbox: list[str]
+) -> None:
+    def program() -> None:
+        Remote("tsbox:index:Guarded", {"size": 1, "count": 1, "refused": "inputs"})
+
+    text = await failure(tmp_path, memory, {"tsbox": tsbox}, program)
+    assert "no inputs of box today" in text
+    assert "size" in text and "too small" in text and "count[0].of" in text and "not a number" in text, text
+
+
 @pytest.mark.parametrize("package", ["pymodule", "gobox"])
 @on_loop
 async def test_a_failed_method_states_where_it_is_called(

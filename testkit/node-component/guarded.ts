@@ -19,7 +19,7 @@ export interface GuardedArgs {
     size: pulumi.Input<number>;
     /** How many things it has. */
     count: number;
-    /** The moment in which the hook fails, or where the component does: in `construct`, or in the function of an `input` or an `output`. */
+    /** The moment in which the hook fails, or where the component does: in `construct`, with its `inputs`, or in the function of an `input` or an `output`. */
     refused?: string;
     /** The moment in which the process of the host ends: that of a hook, `onError`, or `transform`. */
     dies?: string;
@@ -38,6 +38,13 @@ export class Guarded extends pulumi.ComponentResource {
         super("tsbox:index:Guarded", name, {}, opts);
         if (args.refused === "construct") {
             throw new Error(`no construct of ${name} today`);
+        }
+        if (args.refused === "inputs") {
+            const errors = [
+                { propertyPath: "size", reason: "too small" },
+                { propertyPath: "count[0].of", reason: "not a number" },
+            ];
+            throw new pulumi.InputPropertiesError({ message: `no inputs of ${name} today`, errors });
         }
         const happens = (moment: string, resource: string) => {
             if (process.env.GUARDED_LOG) {
