@@ -13,7 +13,7 @@ import stackwright as sw
 from stackwright import _stackwright as native
 from stackwright import errors
 
-from conftest import MakeEngine, Memory
+from conftest import ROOT, MakeEngine, Memory
 from stackwright._raised import causes_of
 
 
@@ -362,3 +362,11 @@ def test_the_members_of_an_exception_group_are_reported() -> None:
         "  - KeyError: 'k'",
         "    caused by: OSError: no space",
     ]
+
+
+def test_each_error_has_its_page_in_the_documentation() -> None:
+    classes = [made for made in vars(sw).values() if isinstance(made, type) and issubclass(made, sw.StackwrightError)]
+    pages = {made("no").page for made in classes}
+    assert "errors/invalid_input" in pages and len(pages) > 8, pages
+    for page in pages:
+        assert (ROOT / "docs" / f"{page}.md").is_file(), page
