@@ -68,6 +68,10 @@ export function requireNamed(type: unknown, name: unknown, inputs: unknown): voi
     }
     requireWellFormed(type, `the type of the resource "${name}"`);
     requireValues(inputs, inputsOf(name));
+    // Their values are elsewhere than in their members: the resource would have none of them.
+    if (inputs instanceof Resource || typeof (inputs as { then?: unknown }).then === "function") {
+        throw new InvalidInputError(`${inputsOf(name)} are an object of values by name, not ${described(inputs)}`);
+    }
 }
 
 /** Refuses a text with a lone surrogate, which the engine could only record as another text. */

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Engine, Secret } from "stackwright";
+import { Engine, InvalidInputError, Secret } from "stackwright";
 
 import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
@@ -200,4 +200,20 @@ test("an option that is null counts as undefined", async () => {
     await stack.destroy(null);
     await stack.remove({ force: null });
     assert.match((await refusal(() => new Engine({ store: null }))).message, /the options of an engine lack store/);
+});
+
+test("inputs of a resource are values by name, and neither a resource nor what is awaited", async () => {
+    const texts = [];
+    const program = (context) => {
+        const other = context.resource("mem:index:Thing", "other", {});
+        for (const inputs of [other, Promise.resolve({ size: 1 }), other.id]) {
+            for (const make of [() => context.resource("mem:index:Thing", "a", inputs), () => context.component("box:index:Box", "a", inputs)]) {
+                assert.throws(make, (error) => texts.push(error.message) > 0 && error instanceof InvalidInputError);
+            }
+        }
+    };
+    const stack = await memoryEngine(new Memory()).stack("shop/dev", { program });
+    await stack.up().catch((error) => assert.match(error.message, /are an object of values by name, not/));
+    assert.equal(texts.length, 6);
+    assert.deepEqual(texts.filter((text) => !text.startsWith('the inputs of the resource "a" are an object of values by name, not ')), []);
 });

@@ -6,9 +6,10 @@ import type { ResourceRecord, StepOp } from "../documents";
 import { guarded, InvalidInputError } from "../errors";
 import { type Native, native } from "../native";
 import { Result } from "../operation";
-import { described, type Names, refuseUnknown } from "../options";
+import { type Names, refuseUnknown } from "../options";
 import { readText, requirePath, writeText } from "./files";
 import { Resources, SimulatedResource } from "./resources";
+import { shown } from "./settings";
 
 /** The variable of the environment that makes `assertMatchesSnapshot` write. */
 const UPDATE_VARIABLE = "STACKWRIGHT_UPDATE_SNAPSHOTS";
@@ -95,7 +96,7 @@ export class SimulatedResult {
             throw new InvalidInputError("an assertion takes a resource, or a list of them: names, types, type::name or URNs");
         }
         if (typeof only !== "boolean") {
-            throw new InvalidInputError(`only takes true or false, not ${described(only)}`);
+            throw new InvalidInputError(`only takes true or false, not ${shown(only)}`);
         }
         const text = guarded(() => native.unmet(this.#native, JSON.stringify({ expected, resources: named, only })));
         if (typeof text === "string") {

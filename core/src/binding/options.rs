@@ -96,17 +96,20 @@ fn check_providers(registration: &Registration, subject: &str) -> Result<()> {
         .try_for_each(|(package, provider)| check_provider("providers", provider, Some(package), subject))
 }
 
-/// Refuses a version that is none, and a provider of another package than that of a type or a function: it would get what it does
-/// not know.
+/// Refuses a provider of another package than that of a type or a function: it would get what it does not know. Without a type, what
+/// is no provider is refused, too: it would have no effect. Where it has one, the monitor refuses it.
 fn check_package(choice: &PackageChoice, token: Option<&str>, subject: &str) -> Result<()> {
-    if !choice.version.is_empty() && semver::Version::parse(&choice.version).is_err() {
-        let version = &choice.version;
-        return Err(Error::invalid(format!(
-            "version takes a version such as \"1.2.3\", not {version:?}, in the options of {subject}"
-        )));
-    }
     if choice.provider.is_empty() {
         return Ok(());
+    }
+    if token.is_none() && ProviderReference::parse(&choice.provider).is_err() {
+        let resource = choice
+            .provider
+            .rsplit_once("::")
+            .map_or(choice.provider.as_str(), |(urn, _)| urn);
+        return Err(Error::invalid(format!(
+            "provider takes a provider resource, and {resource:?} is none, in the options of {subject}"
+        )));
     }
     // The provider of an extension has the name of the package that is extended.
     let is_named = choice.package_ref.is_empty() && choice.source.is_none();
@@ -116,13 +119,10 @@ fn check_package(choice: &PackageChoice, token: Option<&str>, subject: &str) -> 
     check_provider("provider", &choice.provider, package.as_deref(), subject)
 }
 
-/// Refuses what is no reference of a provider, and a provider of another package.
+/// Refuses a provider of another package.
 fn check_provider(option: &str, provider: &str, package: Option<&str>, subject: &str) -> Result<()> {
     let Ok(reference) = ProviderReference::parse(provider) else {
-        let resource = provider.rsplit_once("::").map_or(provider, |(urn, _)| urn);
-        return Err(Error::invalid(format!(
-            "{option} takes a provider resource, and {resource:?} is none, in the options of {subject}"
-        )));
+        return Ok(());
     };
     let provided = TypeToken::from(reference.urn.resource_type());
     let (Some(package), Some(provided)) = (package, provided.provided_package()) else {
@@ -339,18 +339,15 @@ mod tests {
             "provider is a provider of the package \"notes\" for the package \"box\", in the options of the resource 'b'"
         );
         let other = "urn:pulumi:dev::shop::notes:index:Note::a";
-        for token in [Some("notes:index:Note"), None] {
-            assert_eq!(
-                read(json!({"provider": format!("{other}::id")}), token).unwrap_err(),
-                format!(
-                    "provider takes a provider resource, and {other:?} is none, in the options of the resource 'b'"
-                )
-            );
-        }
+        let other_provider = || json!({"provider": format!("{other}::id")});
         assert_eq!(
-            read(json!({"version": "abc"}), None).unwrap_err(),
-            "version takes a version such as \"1.2.3\", not \"abc\", in the options of the resource 'b'"
+            read(other_provider(), None).unwrap_err(),
+            format!(
+                "provider takes a provider resource, and {other:?} is none, in the options of the resource 'b'"
+            )
         );
+        // The monitor refuses it, with the text of the reference engine.
+        read(other_provider(), Some("notes:index:Note")).unwrap();
     }
 
     #[test]
