@@ -48,9 +48,12 @@ export function addProgram(bridge: Bridge, program: AnyProgram): Native.ProgramE
     return { number, own };
 }
 
-/** Refuses what a program has returned when it would be ignored: a generator, or outputs, as a program that is written with `@pulumi/pulumi` returns them. */
+/** Refuses what a program has returned when it would be ignored: a generator, another program, or outputs, as a program that is written with `@pulumi/pulumi` returns them. */
 function refuseReturned(value: unknown): void {
     refuseGenerator(value);
+    if (typeof value === "function") {
+        throw new InvalidInputError("the program returned a function, which would be ignored: what a factory of programs returns is passed as the program");
+    }
     if (typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype) {
         throw new InvalidInputError(
             "the program returned an object, which would be ignored: context.export(name, value) makes an output, and a function that is " +

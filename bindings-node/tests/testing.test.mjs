@@ -99,6 +99,10 @@ test("a program that is never done is no matter of crashes", async () => {
     assert.match(text, /has killed no run, because a second run without a crash is not empty: .*update of .*web/);
 });
 
+test("a program that returns another one is refused", async () => {
+    await assert.rejects(simulate(() => () => {}), /the program returned a function, which would be ignored/);
+});
+
 test("existence can be queried", async (t) => {
     const program = (context) => {
         context.export("there", context.exists("cloud:index:Network", "net-1"));

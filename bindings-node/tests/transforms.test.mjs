@@ -541,3 +541,23 @@ test("outputs that transforms make of their inputs are no concern of later trans
     const { a, base } = await records(stack);
     assert.deepEqual(a.propertyDependencies, { of: [base.urn] });
 });
+
+test("a transform cannot give a resource to the provider of another package", async () => {
+    const memory = new Memory();
+    let changes = false;
+    const engine = memoryEngine(memory, { providers: { mem: memory, other: new Memory() } });
+    const program = (context) => {
+        const provider = context.provider("other", "p");
+        if (changes) {
+            context.transform(({ type }) => (type === THING ? { options: { provider } } : undefined));
+        }
+        context.resource(THING, "a", {});
+    };
+    const stack = await engine.stack("shop/dev", { program });
+    await stack.up();
+    changes = true;
+    const { message } = await failureOf(stack.up());
+    assert.ok(message.includes('provider is a provider of the package "other" for the package "mem"'), message);
+    await stack.destroy();
+    assert.equal(memory.things.size ?? Object.keys(memory.things).length, 0);
+});

@@ -539,3 +539,11 @@ async def test_failed_code_of_the_sdk_fails_the_run_also_where_the_program_goes_
         with pytest.raises(sw.StackwrightError, match="the service is busy"):
             await stack.up()
         assert memory.count("delete") == 0 and len(memory.things) == 2
+
+
+@on_loop
+async def test_a_program_that_returns_another_one_is_refused(make_engine: MakeEngine) -> None:
+    async with make_engine() as engine:
+        stack = await engine.stack("shop/dev", lambda ctx: lambda inner: None)
+        with pytest.raises(sw.StackwrightError, match="the program returned a function, which would be ignored"):
+            await stack.up()

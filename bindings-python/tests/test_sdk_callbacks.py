@@ -498,3 +498,32 @@ async def test_code_of_components_and_methods_needs_no_listening_socket(
         if thread.name == "stackwright code of shop/dev":
             await asyncio.to_thread(thread.join, 20)
     assert listeners() <= before, "the SDK's servers are closed as well"
+
+
+@on_loop
+async def test_a_transform_cannot_give_a_resource_to_the_provider_of_another_package(
+    make_engine: MakeEngine, memory: Memory, way: str
+) -> None:
+    class Other(pulumi.ProviderResource):
+        def __init__(self) -> None:
+            super().__init__("other", "p")
+
+    changes = False
+
+    def program() -> None:
+        other = Other()
+
+        def elsewhere(args: Args) -> Any:
+            merged = pulumi.ResourceOptions.merge(args.opts, pulumi.ResourceOptions(provider=other))
+            return pulumi.ResourceTransformResult(args.props, merged)
+
+        Thing("a", {"size": 1}, pulumi.ResourceOptions(transforms=[elsewhere] if changes else []))
+
+    async with make_engine(mem=memory, other=Memory()) as engine:
+        stack = await engine.stack("shop/dev", program)
+        await stack.up()
+        changes = True
+        failed = (await stack.up().wait()).error
+        assert 'provider is a provider of the package "other" for the package "mem"' in str(failed)
+        await stack.destroy()
+        assert not memory.things

@@ -164,6 +164,14 @@ def test_the_text_of_a_result_has_changed_outputs_beside_changed_resources() -> 
     assert "~ version: 1 → 2" in text and '~ url: "http://1" → "http://2"' in text
 
 
+def test_a_refresh_gives_no_inputs_to_a_resource_that_has_none() -> None:
+    stack = simulate(lambda ctx: ctx.resource(MACHINE, "web", {}), outputs={MACHINE: {"address": "1"}})
+    stack.world["web"]["address"] = "2"
+    stack.refresh().assert_no_changes()
+    assert stack.resources["web"].inputs == {} and stack.resources["web"].outputs["address"] == "2"
+    stack.up().assert_no_changes()
+
+
 def test_existence_can_be_queried() -> None:
     def program(ctx: sw.Context) -> None:
         ctx.export("there", ctx.exists("cloud:index:Network", "net-1"))

@@ -628,3 +628,32 @@ async def test_the_functions_of_a_run_are_released_with_it(make_engine: MakeEngi
                 await asyncio.sleep(0)
 
         await asyncio.wait_for(released(), 30)
+
+
+@on_loop
+async def test_a_transform_cannot_give_a_resource_to_the_provider_of_another_package(make_engine: MakeEngine, memory: Memory) -> None:
+    other = Memory()
+    changes = {"resource": False, "function": False}
+
+    async def program(ctx: sw.Context) -> None:
+        provider = ctx.provider("other", "p")
+        if changes["resource"]:
+            ctx.transform(lambda args: sw.TransformResult(options={"provider": provider}) if args.type == THING else None)
+        if changes["function"]:
+            ctx.transform_invokes(lambda args: sw.InvokeTransformResult(options={"provider": provider}))
+        ctx.resource(THING, "a", {})
+        if changes["function"]:
+            await ctx.invoke("mem:index:find", {})
+
+    async with make_engine(mem=memory, other=other) as engine:
+        stack = await engine.stack("shop/dev", program)
+        await stack.up()
+        for changed in changes:
+            changes.update(dict.fromkeys(changes, False), **{changed: True})
+            for operation in (stack.preview, stack.up):
+                failed = (await operation().wait()).error
+                assert 'provider is a provider of the package "other" for the package "mem"' in str(failed)
+        changes.update(dict.fromkeys(changes, False))
+        assert (await stack.up()).changes == {"same": 3} and not other.things
+        await stack.destroy()
+        assert not memory.things

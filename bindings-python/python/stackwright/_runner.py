@@ -143,8 +143,10 @@ def _sdk_program(function: Callable[[], Any], failures: list[BaseException]) -> 
 
 
 def _refuse_returned(value: object) -> None:
-    """Refuses what a program has returned when it would be ignored: a generator, or outputs, as a program without parameters returns them."""
+    """Refuses what a program has returned when it would be ignored: a generator, another program, or outputs, as a program without parameters returns them."""
     refuse_generator(value)
+    if inspect.isroutine(value):
+        raise InvalidInputError("the program returned a function, which would be ignored", hints=["pass the engine what a factory of programs returns"])
     if isinstance(value, Mapping):
         raise InvalidInputError(
             "the program returned a dictionary, which would be ignored", hints=["make outputs with export(name, value) of the program's context"]

@@ -124,16 +124,12 @@ fn check_provider(option: &str, provider: &str, package: Option<&str>, subject: 
     let Ok(reference) = ProviderReference::parse(provider) else {
         return Ok(());
     };
-    let provided = TypeToken::from(reference.urn.resource_type());
-    let (Some(package), Some(provided)) = (package, provided.provided_package()) else {
+    let Some(misplaced) = package.and_then(|package| reference.misplaced(package)) else {
         return Ok(());
     };
-    if provided == package {
-        return Ok(());
-    }
     let verb = if option == "provider" { "is" } else { "names" };
     Err(Error::invalid(format!(
-        "{option} {verb} a provider of the package {provided:?} for the package {package:?}, in the options of {subject}"
+        "{option} {verb} {misplaced}, in the options of {subject}"
     )))
 }
 

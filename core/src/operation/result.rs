@@ -176,8 +176,14 @@ impl OperationResult {
             .collect();
         let mut outputs = self.output_changes();
         if self.has_resource_changes() {
-            // Outputs come and go with the resources that they are of.
-            outputs.retain(|change| !matches!(change.kind, DiffKind::Add | DiffKind::Delete));
+            // Outputs come and go with the resources that they are of, and follow from what these will be.
+            let is_known = |change: &PropertyChange| {
+                let new = change.new.as_ref();
+                !new.is_some_and(PropertyValue::contains_unknowns)
+            };
+            outputs.retain(|change| {
+                !matches!(change.kind, DiffKind::Add | DiffKind::Delete) && is_known(change)
+            });
         }
         if !outputs.is_empty() {
             append(&mut tree, &outputs_text(&outputs));

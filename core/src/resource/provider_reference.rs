@@ -53,6 +53,13 @@ impl ProviderReference {
     pub fn package(&self) -> &str {
         self.urn.resource_type().rsplit(':').next().unwrap_or_default()
     }
+
+    /// Describes the provider where it is of another package than `package`: it knows no types of that one.
+    pub(crate) fn misplaced(&self, package: &str) -> Option<String> {
+        let provided = self.package();
+        (provided != package)
+            .then(|| format!("a provider of the package {provided:?} for the package {package:?}"))
+    }
 }
 
 impl fmt::Display for ProviderReference {

@@ -176,10 +176,13 @@ impl SimulatedProvider {
                     && !name.starts_with("__");
                 (!is_gone || input.is_null()).then(|| (name.clone(), output.unwrap_or(input).clone()))
             };
-            let inputs: PropertyMap = match base.is_empty() {
-                true => thing.outputs.clone(),
-                false => base.iter().filter_map(present).collect(),
-            };
+            // What is imported has the inputs that it is found with; a recorded resource without inputs has none.
+            let is_recorded = |known: &PropertyMap| !known.is_empty();
+            let inputs: PropertyMap =
+                match base.is_empty() && !request.properties.as_ref().is_some_and(is_recorded) {
+                    true => thing.outputs.clone(),
+                    false => base.iter().filter_map(present).collect(),
+                };
             return Ok(ReadResponse {
                 id: request.id.clone(),
                 inputs: Some(inputs),

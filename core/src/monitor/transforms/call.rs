@@ -4,10 +4,32 @@ use crate::{
     callback::{overdue, unless_panicked},
     error::{Error, ErrorKind, Result as LibraryResult},
     executor::AbandonedCall,
-    monitor::{WireStatus, request_error::RequestError, shared::Shared},
+    monitor::{PackageChoice, WireStatus, request_error::RequestError, shared::Shared},
     provider::ProviderStatus,
+    resource::ProviderReference,
+    token::TypeToken,
     urn::Urn,
 };
+
+/// Refuses a provider of another package that a transform has put in the place of the former one, for the type or the function `token`: it
+/// would get what it does not know, and the deletion of what another provider has made.
+pub(super) fn check_provider(
+    token: &str,
+    former: &PackageChoice,
+    changed: &PackageChoice,
+) -> LibraryResult<()> {
+    // The provider of an extension has the name of the package that is extended.
+    let is_named = former.package_ref.is_empty() && changed.source.is_none();
+    if !is_named || changed.provider == former.provider {
+        return Ok(());
+    }
+    let token = TypeToken::from(token);
+    let reference = ProviderReference::parse(&changed.provider).ok();
+    match reference.and_then(|reference| reference.misplaced(token.asked_package())) {
+        Some(misplaced) => Err(Error::invalid(format!("provider is {misplaced}"))),
+        None => Ok(()),
+    }
+}
 
 /// Awaits a transform, until the run is stopped; `what` names it in errors, and `urn` is the resource that it changes. It may
 /// wait for other resources: the time in which the run works on these does not count towards its limit.

@@ -6,7 +6,8 @@ use std::{
 };
 
 use super::{
-    Announcement, Lineage, Place, ResourceTransform, TransformArgs, TransformList, call::call_transform,
+    Announcement, Lineage, Place, ResourceTransform, TransformArgs, TransformList,
+    call::{call_transform, check_provider},
     dependencies, is_local_component, references,
 };
 use crate::monitor::{
@@ -148,7 +149,15 @@ impl Source<'_> {
         let what = || format!("{self} resource '{}'", args.name);
         let placement = &shared.placement;
         let urn = placement.urn_below(args.parent.as_ref(), &args.resource_type, &args.name);
-        let transforming = transform.transform(args.clone());
+        let given: &TransformArgs = args;
+        let transforming = async {
+            let changed = transform.transform(given.clone()).await?;
+            if let Some(changed) = changed.as_ref().filter(|_| given.custom) {
+                let (former, package) = (&given.options.package, &changed.options.package);
+                check_provider(given.resource_type.as_str(), former, package)?;
+            }
+            Ok(changed)
+        };
         let changed = call_transform(shared, transforming, Some(&urn), what).await?;
         if let Some(changed) = changed {
             // Before the next transform, whose failure may quote them.

@@ -11,7 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 
-use super::call::call_transform;
+use super::call::{call_transform, check_provider};
 use crate::{
     error::Result as LibraryResult,
     monitor::{Invoke, PackageChoice, request_error::RequestError, shared::Shared},
@@ -151,7 +151,13 @@ pub(in crate::monitor) async fn transform_invoke(
             package: invoke.package.clone(),
         };
         let what = || format!("transform {} of function '{}'", index + 1, invoke.token);
-        let transforming = transforms.polled(transform.transform(args));
+        let transforming = async {
+            let changed = transforms.polled(transform.transform(args)).await?;
+            if let Some(changed) = &changed {
+                check_provider(&invoke.token, &invoke.package, &changed.package)?;
+            }
+            Ok(changed)
+        };
         let changed = call_transform(shared, transforming, None, what).await?;
         if let Some(changed) = changed {
             let package_ref = std::mem::take(&mut invoke.package.package_ref);
