@@ -544,6 +544,6 @@ async def test_failed_code_of_the_sdk_fails_the_run_also_where_the_program_goes_
 @on_loop
 async def test_a_program_that_returns_another_one_is_refused(make_engine: MakeEngine) -> None:
     async with make_engine() as engine:
-        stack = await engine.stack("shop/dev", lambda ctx: lambda inner: None)
+        stack = await engine.stack("shop/dev", lambda ctx: lambda inner: None)  # type: ignore[arg-type]
         with pytest.raises(sw.StackwrightError, match="the program returned a function, which would be ignored"):
             await stack.up()
