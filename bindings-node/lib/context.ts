@@ -19,7 +19,7 @@ import { CancelledError, guarded, InvalidInputError, StackwrightError } from "./
 import { bindHooks } from "./hooks";
 import { inspectAs } from "./inspection";
 import { native } from "./native";
-import { checkOptions, inputsOf, requireNamed, requireValues, requireWellFormed } from "./option_checks";
+import { checkOptions, inputsOf, requireInputs, requireNamed, requireValues, requireWellFormed } from "./option_checks";
 import { described, given } from "./options";
 import { isPlain, KnownOrigin, Output, resolve, type Input, type Inputs, type Origin, type Traced, type Track } from "./output";
 import { Pending } from "./pending";
@@ -192,7 +192,7 @@ export class ProgramContext extends CallbackContext {
         if (typeof token !== "string") {
             throw new InvalidInputError(`the token of a function is a string, not ${described(token)}`);
         }
-        requireValues(inputs, argumentsOf(token));
+        requireInputs(inputs, argumentsOf(token));
         checkOptions("invoke", `the call of ${token}`, options, INVOKE_OPTIONS);
         learnIn(this.#run, inputs);
         const inTransform = isInTransform();
@@ -214,7 +214,7 @@ export class ProgramContext extends CallbackContext {
         if (typeof type !== "string") {
             throw new InvalidInputError(`the type of a resource is a string, not ${described(type)}`);
         }
-        requireValues(inputs, `the inputs of the query for ${type}`);
+        requireInputs(inputs, `the inputs of the query for ${type}`);
         checkOptions("exists", `the query for ${type}`, options, EXISTS_OPTIONS);
         learnIn(this.#run, inputs);
         const traced = untraced(async () => {
@@ -244,7 +244,7 @@ export class ProgramContext extends CallbackContext {
             const shown = typeof resource === "string" ? JSON.stringify(resource) : described(resource);
             throw new InvalidInputError(`of takes a resource or its URN, not ${shown}, in the call of ${token}`);
         }
-        requireValues(inputs, `the arguments of ${token}`);
+        requireInputs(inputs, `the arguments of ${token}`);
         checkOptions("call", `the call of ${token}`, options, CALL_OPTIONS);
         learnIn(this.#run, inputs);
         const traced = untraced(async () => {
@@ -273,7 +273,7 @@ export class ProgramContext extends CallbackContext {
         if (typeof code !== "function") {
             throw new InvalidInputError(`runSdk() takes a function, not ${described(code)}`);
         }
-        requireValues(inputs, "the inputs of the SDK's code");
+        requireInputs(inputs, "the inputs of the SDK's code");
         learnIn(this.#run, inputs);
         const running = untraced(async () => {
             this.#refuseLate("code of the SDK was run");

@@ -67,10 +67,14 @@ export function requireNamed(type: unknown, name: unknown, inputs: unknown): voi
         throw new InvalidInputError(`the type of the resource "${name}" is a string, not ${described(type)}`);
     }
     requireWellFormed(type, `the type of the resource "${name}"`);
-    requireValues(inputs, inputsOf(name));
-    // Their values are elsewhere than in their members: the resource would have none of them.
+    requireInputs(inputs, inputsOf(name));
+}
+
+/** Refuses a value that is no object with named values, or has them elsewhere than in its members: a resource, an output, a promise. */
+export function requireInputs(inputs: unknown, what: string): void {
+    requireValues(inputs, what);
     if (inputs instanceof Resource || typeof (inputs as { then?: unknown }).then === "function") {
-        throw new InvalidInputError(`${inputsOf(name)} are an object of values by name, not ${described(inputs)}`);
+        throw new InvalidInputError(`${what} are an object of values by name, not ${described(inputs)}`);
     }
 }
 

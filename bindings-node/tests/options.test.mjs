@@ -207,13 +207,18 @@ test("inputs of a resource are values by name, and neither a resource nor what i
     const program = (context) => {
         const other = context.resource("mem:index:Thing", "other", {});
         for (const inputs of [other, Promise.resolve({ size: 1 }), other.id]) {
-            for (const make of [() => context.resource("mem:index:Thing", "a", inputs), () => context.component("box:index:Box", "a", inputs)]) {
+            const makes = [
+                () => context.resource("mem:index:Thing", "a", inputs),
+                () => context.component("box:index:Box", "a", inputs),
+                () => context.invoke("mem:index:find", inputs),
+            ];
+            for (const make of makes) {
                 assert.throws(make, (error) => texts.push(error.message) > 0 && error instanceof InvalidInputError);
             }
         }
     };
     const stack = await memoryEngine(new Memory()).stack("shop/dev", { program });
     await stack.up().catch((error) => assert.match(error.message, /are an object of values by name, not/));
-    assert.equal(texts.length, 6);
-    assert.deepEqual(texts.filter((text) => !text.startsWith('the inputs of the resource "a" are an object of values by name, not ')), []);
+    assert.equal(texts.length, 9);
+    assert.deepEqual(texts.filter((text) => !/^the (inputs|arguments) of .* are an object of values by name, not /.test(text)), []);
 });

@@ -17,7 +17,6 @@ use crate::{
         ReadDocument, Registration, RegistrationDocument, ResourceTransform,
     },
     resource::ProviderReference,
-    token::TypeToken,
 };
 
 /// Whose options a program writes.
@@ -91,9 +90,15 @@ pub fn registration_of_options(
 
 /// Refuses a provider of another package than the one that it is named for: the default provider would take its place.
 fn check_providers(registration: &Registration, subject: &str) -> Result<()> {
-    let mut providers = registration.providers.iter();
-    providers
-        .try_for_each(|(package, provider)| check_provider("providers", provider, Some(package), subject))
+    for (package, provider) in &registration.providers {
+        let reference = ProviderReference::parse(provider).ok();
+        if let Some(misplaced) = reference.and_then(|reference| reference.misplaced(package)) {
+            return Err(Error::invalid(format!(
+                "providers names {misplaced}, in the options of {subject}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a provider of another package than that of a type or a function: it would get what it does not know. Without a type, what
@@ -111,26 +116,12 @@ fn check_package(choice: &PackageChoice, token: Option<&str>, subject: &str) -> 
             "provider takes a provider resource, and {resource:?} is none, in the options of {subject}"
         )));
     }
-    // The provider of an extension has the name of the package that is extended.
-    let is_named = choice.package_ref.is_empty() && choice.source.is_none();
-    let package = token
-        .filter(|_| is_named)
-        .map(|token| TypeToken::from(token).asked_package().to_owned());
-    check_provider("provider", &choice.provider, package.as_deref(), subject)
-}
-
-/// Refuses a provider of another package.
-fn check_provider(option: &str, provider: &str, package: Option<&str>, subject: &str) -> Result<()> {
-    let Ok(reference) = ProviderReference::parse(provider) else {
-        return Ok(());
-    };
-    let Some(misplaced) = package.and_then(|package| reference.misplaced(package)) else {
-        return Ok(());
-    };
-    let verb = if option == "provider" { "is" } else { "names" };
-    Err(Error::invalid(format!(
-        "{option} {verb} {misplaced}, in the options of {subject}"
-    )))
+    match token.and_then(|token| choice.misplaced(token)) {
+        Some(misplaced) => Err(Error::invalid(format!(
+            "provider is {misplaced}, in the options of {subject}"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Reads the JSON of a registration, as [`Registration::from_json`] does.

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     monitor::ResourceTransform,
     property::{PropertyMap, PropertyValue},
-    resource::{Alias, PropertyDependencies, SharedOptions, SourcePosition},
+    resource::{Alias, PropertyDependencies, ProviderReference, SharedOptions, SourcePosition},
     token::{ResourceId, TypeToken},
     urn::Urn,
 };
@@ -145,6 +145,16 @@ pub struct PackageParameter {
 }
 
 impl PackageChoice {
+    /// Describes the explicit provider where it is of another package than the type or the function `token`, which it would not know.
+    pub(crate) fn misplaced(&self, token: &str) -> Option<String> {
+        // The provider of an extension has the name of the package that is extended.
+        if self.provider.is_empty() || !self.package_ref.is_empty() || self.source.is_some() {
+            return None;
+        }
+        let reference = ProviderReference::parse(&self.provider).ok()?;
+        reference.misplaced(TypeToken::from(token).asked_package())
+    }
+
     /// Returns whether the request sets nothing.
     pub(crate) fn is_plain(&self) -> bool {
         let Self {

@@ -162,6 +162,10 @@ impl SimulatedProvider {
 
     fn read(&self, request: &ReadRequest) -> ProviderResult<ReadResponse> {
         self.refuse_unknown(&request.resource_type)?;
+        let is_recorded = request
+            .properties
+            .as_ref()
+            .is_some_and(|recorded| !recorded.is_empty());
         if let Some(thing) = self.simulation.world().get(&request.resource_type, &request.id) {
             let recorded = request.inputs.as_ref().filter(|inputs| !inputs.is_empty());
             let base = recorded.unwrap_or(&thing.inputs);
@@ -177,12 +181,10 @@ impl SimulatedProvider {
                 (!is_gone || input.is_null()).then(|| (name.clone(), output.unwrap_or(input).clone()))
             };
             // What is imported has the inputs that it is found with; a recorded resource without inputs has none.
-            let is_recorded = |known: &PropertyMap| !known.is_empty();
-            let inputs: PropertyMap =
-                match base.is_empty() && !request.properties.as_ref().is_some_and(is_recorded) {
-                    true => thing.outputs.clone(),
-                    false => base.iter().filter_map(present).collect(),
-                };
+            let inputs: PropertyMap = match base.is_empty() && !is_recorded {
+                true => thing.outputs.clone(),
+                false => base.iter().filter_map(present).collect(),
+            };
             return Ok(ReadResponse {
                 id: request.id.clone(),
                 inputs: Some(inputs),
@@ -193,10 +195,6 @@ impl SimulatedProvider {
         if let Some(answer) = self.player().and_then(|player| player.read(request)) {
             return Ok(answer);
         }
-        let is_recorded = request
-            .properties
-            .as_ref()
-            .is_some_and(|recorded| !recorded.is_empty());
         // A query whether a resource exists has the id in the place of a name.
         let is_query = request.name == request.id.as_str();
         let world = self.simulation.world();

@@ -6,8 +6,6 @@ use crate::{
     executor::AbandonedCall,
     monitor::{PackageChoice, WireStatus, request_error::RequestError, shared::Shared},
     provider::ProviderStatus,
-    resource::ProviderReference,
-    token::TypeToken,
     urn::Urn,
 };
 
@@ -18,14 +16,15 @@ pub(super) fn check_provider(
     former: &PackageChoice,
     changed: &PackageChoice,
 ) -> LibraryResult<()> {
-    // The provider of an extension has the name of the package that is extended.
-    let is_named = former.package_ref.is_empty() && changed.source.is_none();
-    if !is_named || changed.provider == former.provider {
+    if changed.provider == former.provider {
         return Ok(());
     }
-    let token = TypeToken::from(token);
-    let reference = ProviderReference::parse(&changed.provider).ok();
-    match reference.and_then(|reference| reference.misplaced(token.asked_package())) {
+    // A transform does not change the reference of RegisterPackage.
+    let choice = PackageChoice {
+        package_ref: former.package_ref.clone(),
+        ..changed.clone()
+    };
+    match choice.misplaced(token) {
         Some(misplaced) => Err(Error::invalid(format!("provider is {misplaced}"))),
         None => Ok(()),
     }
