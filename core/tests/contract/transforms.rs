@@ -394,6 +394,45 @@ async fn a_transform_that_does_not_return_fails_at_its_deadline() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_transform_that_names_a_provider_of_another_package_is_refused() {
+    let stack = stack(&Arc::new(Scripted::default()), StackSettings::default()).await;
+    let program = from_fn(|context| async move {
+        let other = "urn:pulumi:dev::shop::pulumi:providers:other::p::1";
+        let elsewhere = move |mut args: TransformArgs| async move {
+            args.options.package.provider = other.to_owned();
+            Ok(Some(args))
+        };
+        let moved = Registration {
+            transforms: vec![Arc::new(elsewhere)],
+            ..resource("a", "1")
+        };
+        let refused = context.monitor.register(moved).await.unwrap_err();
+        assert_eq!(
+            refused.message,
+            "invoke transform: transform 1 of resource 'a': provider is a provider of the package \"other\" for the package \"echo\""
+        );
+        context
+            .monitor
+            .add_invoke_transform(Arc::new(move |mut args: InvokeTransformArgs| async move {
+                args.package.provider = other.to_owned();
+                Ok(Some(args))
+            }));
+        let invoke = Invoke {
+            token: "echo:index:find".to_owned(),
+            ..Invoke::default()
+        };
+        let refused = context.monitor.invoke(invoke).await.unwrap_err();
+        assert_eq!(
+            refused.message,
+            "invoke transform: transform 1 of function 'echo:index:find': provider is a provider of the package \"other\" for the package \"echo\""
+        );
+        Ok(())
+    });
+    let result = update(&stack, program).await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn transforms_of_functions_run_one_call_after_the_other_and_change_arguments_and_provider() {
     let stack = stack(&Arc::new(Scripted::default()), StackSettings::default()).await;
     let most = Arc::new(AtomicUsize::new(0));
