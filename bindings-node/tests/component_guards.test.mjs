@@ -2,11 +2,15 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "node:test";
+import { after, test } from "node:test";
 
 import { Engine, FailedError } from "stackwright";
 
-import { componentHosts, failureOf, folder, Memory, NEWEST_GO, newestGoComponent } from "./support.mjs";
+import { componentHosts, failureOf, folder, Memory, NEWEST_GO, newestGoComponent, served } from "./support.mjs";
+
+/** The file to which the hooks of the component add lines: processes that serve several tests have it in their environment. */
+const log = join(folder({ after }), "called");
+process.env.GUARDED_LOG = log;
 
 /** A stack with the component `Guarded`, whose inputs can be set. */
 class Guards {
@@ -15,18 +19,17 @@ class Guards {
     failures = 0;
     memory = new Memory({ create: ({ name }) => this.fail(name) });
 
-    constructor(t, host) {
+    /** With `dies`, its plugin has processes of its own. */
+    constructor(t, host, dies = false) {
         if (host === NEWEST_GO) {
             newestGoComponent();
         }
         const { plugin, commands } = componentHosts[host];
         this.plugin = plugin;
-        // The hooks of the component add lines to this file.
-        this.log = join(folder(t), "called");
-        process.env.GUARDED_LOG = this.log;
-        this.engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: this.memory }, plugins: { commands } });
+        this.called();
+        const places = dies ? { plugins: { commands } } : served(commands);
+        this.engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: this.memory }, ...places });
         t.after(() => this.engine.close());
-        t.after(() => delete process.env.GUARDED_LOG);
     }
 
     stack() {
@@ -53,8 +56,8 @@ class Guards {
 
     /** Returns the hooks that have run, with the names of moments in TypeScript, and forgets them. */
     called() {
-        const lines = existsSync(this.log) ? readFileSync(this.log, "utf8").trim().split("\n") : [];
-        rmSync(this.log, { force: true });
+        const lines = existsSync(log) ? readFileSync(log, "utf8").trim().split("\n") : [];
+        rmSync(log, { force: true });
         return lines.map((line) => line.replace(/_[a-z]/, (part) => part[1].toUpperCase())).sort();
     }
 
@@ -95,7 +98,7 @@ for (const host of ["tsbox", NEWEST_GO]) {
     });
 
     test(`a component host of ${host} that dies in a hook fails the resource`, async (t) => {
-        const guards = new Guards(t, host);
+        const guards = new Guards(t, host, true);
         const [stack, moment] = [await guards.stack(), guards.moment("beforeDelete")];
         guards.inputs = { size: 1, count: 1 };
         await stack.up();
@@ -112,7 +115,7 @@ for (const host of ["tsbox", NEWEST_GO]) {
 for (const [host, dies] of [["pybox", "transform"], ["tsbox", "transform"], ["pybox", "onError"], ["tsbox", "onError"], [NEWEST_GO, "onError"]]) {
     const { plugin, skip } = componentHosts[host];
     test(`a component host of ${host} that dies in ${dies} leaves a valid state`, { skip }, async (t) => {
-        const guards = new Guards(t, host);
+        const guards = new Guards(t, host, true);
         const [stack, moment] = [await guards.stack(), guards.moment(dies)];
         guards.failures = dies === "onError" ? 5 : 0;
         guards.inputs = { size: 1, count: 1, dies: moment, retries: 5 };

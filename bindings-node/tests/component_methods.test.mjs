@@ -7,14 +7,14 @@ import { fileURLToPath } from "node:url";
 import * as pulumi from "@pulumi/pulumi";
 import { Engine, sdkProgram, secret } from "stackwright";
 
-import { componentPlugins, failureOf, goComponent, Memory, noPythonPlugin as skip } from "./support.mjs";
+import { componentPlugins, failureOf, goComponent, Memory, noPythonPlugin as skip, served, shared } from "./support.mjs";
 
 const testkit = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../../testkit");
 const [python] = componentPlugins.pybox;
 const commands = {
     pymodule: [python, "-u", path.join(testkit, "python-module")],
     gobox: componentPlugins.gobox,
-    tsmodule: [...componentPlugins.tsbox.slice(0, -1), path.join(testkit, "node-module")],
+    tsmodule: shared([...componentPlugins.tsbox.slice(0, -1), path.join(testkit, "node-module")]),
 };
 
 /** A provider of the host with the same methods. */
@@ -109,7 +109,7 @@ async function stackOf(t, program) {
         return { id: name, outputs: inputs };
     };
     const providers = { things: memory, hosted: new Modules() };
-    const engine = new Engine({ store: "memory://", passphrase: "test", providers, plugins: { commands } });
+    const engine = new Engine({ store: "memory://", passphrase: "test", providers, ...served(commands) });
     t.after(() => engine.close());
     return { stack: await engine.stack("shop/dev", { program }), memory };
 }

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import * as pulumi from "@pulumi/pulumi";
 import { Engine, Hook, sdkProgram, secret } from "stackwright";
 
-import { componentHosts, goComponent, Memory, newestGoComponent } from "./support.mjs";
+import { componentHosts, goComponent, Memory, newestGoComponent, served } from "./support.mjs";
 
 export class SdkBox extends pulumi.ComponentResource {
     constructor(outer, name, inputs, options = {}) {
@@ -54,7 +54,9 @@ export function operations(written) {
             goComponent();
             newestGoComponent();
             const memory = new Memory();
-            const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, plugins: { commands } });
+            // As users start them, in one of the APIs.
+            const places = written === "own" ? { plugins: { commands } } : served(commands);
+            const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, ...places });
             t.after(() => engine.close());
             const ran = [];
             let size = 1;

@@ -14,6 +14,7 @@ import {
     NEWEST_GO,
     newestGoComponent,
     noPythonPlugin as skip,
+    served,
 } from "./support.mjs";
 
 // Each language is outside, in the middle and inside, next to each of the others.
@@ -78,7 +79,7 @@ for (const outer of Object.keys(commands)) {
     test(`a component in ${outer} with an unknown provider configuration is previewed alone`, { skip }, async (t) => {
         goComponent();
         const memory = new Memory();
-        const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, plugins: { commands } });
+        const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, ...served(commands) });
         t.after(() => engine.close());
         const stack = await engine.stack("shop/dev", {
             program: (context) => {
@@ -101,7 +102,7 @@ for (const host of ["gobox", NEWEST_GO]) {
         newestGoComponent();
         const { plugin: outer, commands } = componentHosts[host];
         const memory = new Memory();
-        const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, plugins: { commands } });
+        const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, ...served(commands) });
         t.after(() => engine.close());
         let name = "box";
         const program = (context) => void context.remoteComponent(`${outer}:index:Box`, name, { size: 1 }, { aliases: [{ name: "box" }] });
@@ -120,7 +121,7 @@ for (const host of ["gobox", NEWEST_GO]) {
 test("components of three languages nest", { skip }, async (t) => {
     goComponent();
     const memory = new Memory();
-    const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, plugins: { commands } });
+    const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, ...served(commands) });
     t.after(() => engine.close());
     for (const [name, written] of Object.entries(programs)) {
         let size = 3;
@@ -140,18 +141,22 @@ test("components of three languages nest", { skip }, async (t) => {
     }
 });
 
-/** The hosts that register a component with an option; the others leave it out or refuse it. */
+/**
+ * The hosts that register a component with an option; the others leave it out. That for TypeScript refuses `deletedWith`, which the tests in Python show:
+ * its SDK prints the resource of an error whole, which takes 15 seconds.
+ */
 const REGISTER = { replaceWith: ["pybox", NEWEST_GO], additionalSecretOutputs: ["gobox", NEWEST_GO], deletedWith: ["pybox", "gobox", NEWEST_GO] };
 
 for (const [option, hosts] of Object.entries(REGISTER)) {
     for (const [host, { plugin, commands: command, skip: missing }] of Object.entries(componentHosts)) {
-        const [isRefused, isRegistered] = [option === "deletedWith" && host === "tsbox", hosts.includes(host)];
-        const title = isRefused ? "refuses" : isRegistered ? "registers a component with" : "leaves out";
+        if (option === "deletedWith" && host === "tsbox") continue;
+        const isRegistered = hosts.includes(host);
+        const title = isRegistered ? "registers a component with" : "leaves out";
         test(`${host} ${title} ${option}`, { skip: missing }, async (t) => {
             if (plugin === "gobox") {
                 host === NEWEST_GO ? newestGoComponent() : goComponent();
             }
-            const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: new Memory() }, plugins: { commands: command } });
+            const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: new Memory() }, ...served(command) });
             t.after(() => engine.close());
             const program = (context) => {
                 const first = context.resource("things:index:Thing", "first", { size: 1 });
@@ -159,14 +164,8 @@ for (const [option, hosts] of Object.entries(REGISTER)) {
                 context.remoteComponent(`${plugin}:index:Box`, "box", { size: 1 }, { [option]: values[option] });
             };
             const stack = await engine.stack("shop/dev", { program });
-            const error = await stack.up().then(() => undefined, (reason) => reason);
+            await stack.up();
             const known = await records(stack);
-            if (isRefused) {
-                assert.match(error?.message, /invalid DeletedWith URN: invalid URN "urn:pulumi:dev::shop::things:index:Thing"/);
-                assert.deepEqual([known.box, known["box-lid"]], [undefined, undefined]);
-                return;
-            }
-            assert.equal(error, undefined);
             const values = { deletedWith: known.first.urn, replaceWith: [known.first.urn], additionalSecretOutputs: ["doubled"] };
             assert.deepEqual(known.box[option], isRegistered ? values[option] : undefined);
             assert.ok(known["box-lid"]);

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import * as pulumi from "@pulumi/pulumi";
 import { Engine, sdkProgram } from "stackwright";
 
-import { componentHosts, failureOf, goComponent, Memory, NEWEST_GO, newestGoComponent } from "./support.mjs";
+import { componentHosts, failureOf, goComponent, Memory, NEWEST_GO, newestGoComponent, served } from "./support.mjs";
 
 /** What each host leaves out of the options of a component. */
 const LEFT_OUT = {
@@ -109,7 +109,7 @@ for (const [host, { plugin, commands, skip }] of Object.entries(componentHosts))
             seen.apply((text) => void found.push(JSON.parse(text)));
         });
         const memory = new Memory();
-        const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, plugins: { commands } });
+        const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, ...served(commands) });
         t.after(() => engine.close());
         const stack = await engine.stack("shop/dev", { program });
         await stack.preview();

@@ -16,6 +16,7 @@ import {
     Memory,
     newestGoComponent,
     noPythonPlugin as skip,
+    served,
 } from "./support.mjs";
 
 const NAMES = ["file", "files", "owner", "later"];
@@ -106,7 +107,7 @@ for (const plugin of Object.keys(commands)) {
             fs.writeFileSync(file, "from a file");
             let text = "first";
             const memory = new Memory();
-            const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, plugins: { commands } });
+            const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, ...served(commands) });
             t.after(() => engine.close());
             const stack = await engine.stack("shop/dev", { program: programOf({ plugin, text: () => text, file }) });
             // The stack, the source, the crate and its content; outputs of the source are not known yet.
@@ -164,7 +165,7 @@ for (const [host, { plugin, commands, skip }] of Object.entries(componentHosts))
             goComponent();
             newestGoComponent();
             const memory = new Memory();
-            const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, plugins: { commands } });
+            const engine = new Engine({ store: "memory://", passphrase: "test", providers: { things: memory }, ...served(commands) });
             t.after(() => engine.close());
             const stack = await engine.stack("shop/dev", { program: programOf(plugin) });
             await stack.up();

@@ -1,5 +1,6 @@
 /** Shared by the tests: an engine and a provider in memory, and helpers. */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import * as fs from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
@@ -108,10 +109,44 @@ export const checkedTsbox = [
     path.join(testkit, "node-component"),
 ];
 
+/**
+ * Plugins with one process for all tests of a file, to which engines attach (`served`): the host for TypeScript takes two seconds of the processor to
+ * start, and serves any number of engines one after the other.
+ */
+const addresses = new Map();
+
+/** Makes the plugin of a command one with one process for all tests of a file. */
+export function shared(command) {
+    addresses.set(command, undefined);
+    return command;
+}
+
+/** Starts the process of a shared plugin; resolves to its address. The address of the engine is given by each engine that attaches. */
+async function start([program, ...given]) {
+    const host = spawn(program, [...given, "127.0.0.1:1"], { stdio: ["ignore", "pipe", "ignore"] });
+    process.on("exit", () => host.kill("SIGKILL"));
+    const [line] = await once(host.stdout.setEncoding("utf8"), "data");
+    host.stdout.resume().unref();
+    host.unref();
+    return `127.0.0.1:${line.trim()}`;
+}
+
+/** The options of an engine that attaches to shared plugins, and starts the other ones. */
+export function served(commands) {
+    const started = Object.entries(commands).filter(([, command]) => !addresses.has(command));
+    const resolver = async ({ name }) => {
+        const command = commands[name];
+        if (!addresses.has(command)) return undefined;
+        addresses.set(command, addresses.get(command) ?? start(command));
+        return await addresses.get(command);
+    };
+    return { plugins: { commands: Object.fromEntries(started) }, resolver };
+}
+
 /** The commands of component plugins in three languages; the types of that in TypeScript are not checked. */
 export const componentPlugins = {
     pybox: [pythonOfPlugins, "-u", path.join(testkit, "python-component")],
-    tsbox: ["env", "TS_NODE_TRANSPILE_ONLY=true", ...checkedTsbox],
+    tsbox: shared(["env", "TS_NODE_TRANSPILE_ONLY=true", ...checkedTsbox]),
     gobox: [gobox],
 };
 

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -144,8 +144,51 @@ def gobox_newest() -> list[str]:
     return [str(go_plugin("go-component", "pulumi-resource-gobox-newest", "-modfile=newest.mod", "-tags=newest"))]
 
 
+class Host(list[str]):
+    """The command of a plugin, and a process of it that engines attach to: the host for TypeScript takes two seconds of the
+    processor to start, and serves any number of engines one after the other."""
+
+    process: subprocess.Popen[str] | None = None
+    address: str
+
+    def attach(self) -> str:
+        """Returns the address of the process, which is started when it is first needed."""
+        if self.process is None:
+            # The address of the engine is given by each engine that attaches.
+            self.process = subprocess.Popen([*self, "127.0.0.1:1"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+            assert self.process.stdout is not None
+            self.address = f"127.0.0.1:{self.process.stdout.readline().strip()}"
+            threading.Thread(target=self.process.stdout.read, daemon=True).start()
+        assert self.process.poll() is None, "the shared host has ended"
+        return self.address
+
+    def end(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+def served(commands: Mapping[str, list[str]]) -> dict[str, Any]:
+    """Returns the options of an engine that attaches to each :class:`Host`, and starts the other commands."""
+    hosts = {name: command for name, command in commands.items() if isinstance(command, Host)}
+    started = {name: command for name, command in commands.items() if name not in hosts}
+
+    def resolve(request: sw.ResolutionRequest) -> str | None:
+        return hosts[request.name].attach() if request.name in hosts else None
+
+    return {"plugins": sw.Plugins(commands=started), "resolver": resolve if hosts else None}
+
+
 @pytest.fixture(scope="session")
-def tsbox(tsbox_checked: list[str]) -> list[str]:
+def tsbox(tsbox_own: list[str]) -> Iterator[list[str]]:
+    """Returns the component plugin in TypeScript with one process for all tests, for the options of :func:`served`."""
+    host = Host(tsbox_own)
+    yield host
+    host.end()
+
+
+@pytest.fixture(scope="session")
+def tsbox_own(tsbox_checked: list[str]) -> list[str]:
     """Returns the command of the component plugin in TypeScript, whose host does not check its types."""
     return ["env", "TS_NODE_TRANSPILE_ONLY=true", *tsbox_checked]
 
@@ -167,7 +210,7 @@ def pybox() -> list[str]:
 
 def package_of(host: str, request: pytest.FixtureRequest) -> tuple[str, list[str]]:
     """Returns the package of a component plugin, the fixture `host`, and the command of the plugin."""
-    return host.removesuffix("_newest").removesuffix("_checked"), request.getfixturevalue(host)
+    return host.partition("_")[0], request.getfixturevalue(host)
 
 
 def states(deployment: dict[str, Any]) -> dict[str, dict[str, Any]]:

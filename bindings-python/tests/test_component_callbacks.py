@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import stackwright as sw
 
-from conftest import Memory, Vault, on_loop, package_of, states
+from conftest import Memory, Vault, on_loop, package_of, served, states
 
 pulumi = pytest.importorskip("pulumi")
 
@@ -50,9 +50,8 @@ async def test_transforms_and_hooks_of_an_sdk_program_reach_the_component(
         box = Box("box", pulumi.ResourceOptions(transforms=[larger], hooks=hooks))
         pulumi.export("doubled", box.doubled)
 
-    plugins = sw.Plugins(commands={package: command})
     async with sw.Engine(
-        store=f"file://{tmp_path / 'state'}", secrets=Vault(), providers={"things": memory}, plugins=plugins
+        store=f"file://{tmp_path / 'state'}", secrets=Vault(), providers={"things": memory}, **served({package: command})
     ) as engine:
         stack = await engine.stack("shop/dev", program)
         await stack.preview()

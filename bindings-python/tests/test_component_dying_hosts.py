@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import stackwright as sw
 
-from conftest import Memory, Vault, on_loop, states
+from conftest import Memory, Vault, on_loop, package_of, states
 
 pytest.importorskip("pulumi")
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -49,12 +49,13 @@ class Killing(Memory):
         return super().create(request)
 
 
-@pytest.mark.parametrize("package", ["pybox", "tsbox", "gobox"])
+@pytest.mark.parametrize("host", ["pybox", "tsbox_own", "gobox"])
 @on_loop
 async def test_a_host_killed_in_construct_is_named_and_leaves_a_valid_state(
-    tmp_path: Path, request: pytest.FixtureRequest, package: str
+    tmp_path: Path, request: pytest.FixtureRequest, host: str
 ) -> None:
-    plugins = sw.Plugins(commands={package: request.getfixturevalue(package)}, pool_capacity=0)
+    package, command = package_of(host, request)
+    plugins = sw.Plugins(commands={package: command}, pool_capacity=0)
     memory = Killing()
 
     def program(ctx: sw.Context) -> None:

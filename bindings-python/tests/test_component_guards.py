@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import stackwright as sw
 
-from conftest import Memory, Vault, on_loop, package_of, states
+from conftest import Host, Memory, Vault, on_loop, package_of, served, states
 
 pulumi = pytest.importorskip("pulumi")
 
@@ -35,12 +36,25 @@ class Guards:
         return sorted(lines)
 
 
+@pytest.fixture(scope="session")
+def called(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("guarded") / "called"
+
+
 @pytest.fixture
-def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file in which hooks of components add a line."""
-    path = tmp_path / "called"
-    monkeypatch.setenv("GUARDED_LOG", str(path))
-    return path
+def log(called: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file in which hooks of components add a line: processes that serve several tests have it in their environment."""
+    monkeypatch.setenv("GUARDED_LOG", str(called))
+    called.unlink(missing_ok=True)
+    return called
+
+
+@pytest.fixture(scope="module")
+def tsbox_logging(called: Path, tsbox_own: list[str]) -> Iterator[list[str]]:
+    """Returns the component plugin in TypeScript with one process for these tests, whose hooks add lines to the file."""
+    host = Host(["env", f"GUARDED_LOG={called}", *tsbox_own])
+    yield host
+    host.end()
 
 
 def engine(tmp_path: Path, memory: Memory, package: str, command: list[str]) -> sw.Engine:
@@ -48,7 +62,7 @@ def engine(tmp_path: Path, memory: Memory, package: str, command: list[str]) -> 
         store=f"file://{tmp_path / 'state'}",
         secrets=Vault(),
         providers={"things": memory},
-        plugins=sw.Plugins(commands={package: command}),
+        **served({package: command}),
     )
 
 
@@ -180,14 +194,14 @@ class Flaky(Memory):
         return super().create(request)
 
 
-@pytest.mark.parametrize("host", ["pybox", "tsbox", "gobox_newest"])
+@pytest.mark.parametrize("host", ["pybox", "tsbox_logging", "gobox_newest"])
 @on_loop
 async def test_an_error_hook_of_a_component_decides_whether_a_failed_operation_is_repeated(
     tmp_path: Path, log: Path, request: pytest.FixtureRequest, host: str
 ) -> None:
     package, command = package_of(host, request)
     guards, memory = Guards(package, log), Flaky()
-    on_error = "onError" if host == "tsbox" else "on_error"
+    on_error = "onError" if host == "tsbox_logging" else "on_error"
 
     async with engine(tmp_path, memory, package, command) as running:
         stack = await running.stack("shop/dev", guards.program)
@@ -214,7 +228,7 @@ async def test_an_error_hook_of_a_component_decides_whether_a_failed_operation_i
 
 @pytest.mark.parametrize(
     ("host", "moment"),
-    [("pybox", "transform"), ("tsbox", "transform"), ("pybox", "on_error"), ("tsbox", "onError"), ("gobox_newest", "on_error")],
+    [("pybox", "transform"), ("tsbox_own", "transform"), ("pybox", "on_error"), ("tsbox_own", "onError"), ("gobox_newest", "on_error")],
 )
 @on_loop
 async def test_a_component_host_that_dies_in_a_transform_or_an_error_hook_leaves_a_valid_state(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import stackwright as sw
 
-from conftest import ROOT, Memory, Vault, on_loop, states
+from conftest import ROOT, Host, Memory, Vault, on_loop, served, states
 
 pulumi = pytest.importorskip("pulumi")
 
@@ -21,6 +22,14 @@ def results(type: str) -> tuple[str, str, str]:
     return ("by", "box", "opened" if type == TYPES["tsmodule"] else "id")
 
 
+@pytest.fixture(scope="module")
+def tsmodule(tsbox_own: list[str]) -> Iterator[list[str]]:
+    """Returns the component with methods in TypeScript with one process for all tests."""
+    host = Host([*tsbox_own[:-1], str(ROOT / "testkit" / "node-module")])
+    yield host
+    host.end()
+
+
 @pytest.fixture(params=TYPES)
 def component(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[str, dict[str, list[str]]]:
     """Returns the type of a component with the method `open`, and the command of its plugin."""
@@ -29,7 +38,7 @@ def component(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     if package == "pymodule":
         command = [sys.executable, "-u", str(ROOT / "testkit" / "python-module")]
     elif package == "tsmodule":
-        command = [*request.getfixturevalue("tsbox")[:-1], str(ROOT / "testkit" / "node-module")]
+        command = request.getfixturevalue("tsmodule")
     else:
         command = request.getfixturevalue(package)
     return TYPES[package], {package: command}
@@ -40,7 +49,7 @@ def engine(tmp_path: Path, memory: Memory, commands: dict[str, list[str]]) -> sw
         store=f"file://{tmp_path / 'state'}",
         secrets=Vault(),
         providers={"things": memory},
-        plugins=sw.Plugins(commands=commands),
+        **served(commands),
     )
 
 

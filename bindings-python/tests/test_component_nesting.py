@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import stackwright as sw
 
-from conftest import Memory, Vault, on_loop, states
+from conftest import Memory, Vault, on_loop, served, states
 
 pulumi = pytest.importorskip("pulumi")
 
@@ -74,7 +74,7 @@ async def test_components_of_three_languages_nest(
         store=f"file://{tmp_path / 'state'}",
         secrets=Vault(),
         providers={"things": memory},
-        plugins=sw.Plugins(commands={"pybox": pybox, "tsbox": tsbox, "gobox": gobox}),
+        **served({"pybox": pybox, "tsbox": tsbox, "gobox": gobox}),
     ) as engine:
         for written in (sdk_program, own_program):
             stack = await engine.stack(f"shop/{written.__name__}", written(lambda: size))

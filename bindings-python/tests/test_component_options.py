@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import stackwright as sw
 
-from conftest import Memory, Vault, on_loop, package_of, states
+from conftest import Memory, Vault, on_loop, package_of, served, states
 
 pytest.importorskip("pulumi")
 
@@ -46,7 +46,7 @@ def engine(tmp_path: Path, memory: Memory, package: tuple[str, list[str]]) -> sw
         store=f"file://{tmp_path / 'state'}",
         secrets=Vault(),
         providers={"things": memory},
-        plugins=sw.Plugins(commands=dict([package])),
+        **served(dict([package])),
     )
 
 

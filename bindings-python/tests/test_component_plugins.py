@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import stackwright as sw
 
-from conftest import Memory, Vault, on_loop, states
+from conftest import Memory, Vault, on_loop, package_of, served, states
 
 pulumi = pytest.importorskip("pulumi")
 
@@ -77,7 +77,7 @@ def engine(tmp_path: Path, memory: Memory, **commands: list[str]) -> sw.Engine:
         store=f"file://{tmp_path / 'state'}",
         secrets=Vault(),
         providers={"things": memory},
-        plugins=sw.Plugins(commands=commands),
+        **served(commands),
     )
 
 
@@ -112,17 +112,24 @@ def own_program(package: str = "pybox") -> Callable[[sw.Context], Any]:
     return program
 
 
-@pytest.mark.parametrize("written", [sdk_program, own_program], ids=["sdk", "own"])
-@pytest.mark.parametrize("package", ["pybox", "tsbox", "gobox"])
+@pytest.mark.parametrize(
+    ("host", "written"),
+    [
+        *((host, written) for host in ("pybox", "gobox") for written in (sdk_program, own_program)),
+        ("tsbox_own", own_program),
+        ("tsbox", sdk_program),
+    ],
+)
 @on_loop
 async def test_a_component_of_a_plugin_lives_through_all_operations(
     tmp_path: Path,
     memory: Memory,
     request: pytest.FixtureRequest,
-    package: str,
+    host: str,
     written: Callable[[str], sw.Program],
 ) -> None:
-    async with engine(tmp_path, memory, **{package: request.getfixturevalue(package)}) as running:
+    package, command = package_of(host, request)
+    async with engine(tmp_path, memory, **{package: command}) as running:
         stack = await running.stack("shop/dev", written(package))
         await stack.preview()
         assert memory.things == {}

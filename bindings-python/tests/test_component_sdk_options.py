@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import stackwright as sw
 
-from conftest import Memory, Vault, on_loop, package_of, states
+from conftest import Memory, Vault, on_loop, package_of, served, states
 
 pulumi = pytest.importorskip("pulumi")
 
@@ -124,7 +124,7 @@ async def test_options_and_inputs_of_an_sdk_program_arrive_at_the_host(
         store=f"file://{tmp_path / 'state'}",
         secrets=Vault(),
         providers={"things": memory},
-        plugins=sw.Plugins(commands={package: command}),
+        **served({package: command}),
     ) as engine:
         empty = await engine.stack("shop/dev", program)
         phase = "mirror"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import stackwright as sw
 
-from conftest import ROOT, Memory, Vault, on_loop, package_of
+from conftest import ROOT, Memory, Vault, on_loop, package_of, served
 
 pulumi = pytest.importorskip("pulumi")
 from pulumi.runtime.proto import resource_pb2, source_pb2  # noqa: E402
@@ -35,7 +35,7 @@ async def failure(
         store=f"file://{tmp_path / 'state'}",
         secrets=Vault(),
         providers={"things": memory, **providers},
-        plugins=sw.Plugins(commands=commands),
+        **served(commands),
     ) as engine:
         stack = await engine.stack("shop/dev", program, root_directory=Path(__file__).parent)
         with pytest.raises(sw.StackwrightError) as caught:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import stackwright as sw
 
-from conftest import Memory, Vault, on_loop, package_of, states
+from conftest import Memory, Vault, on_loop, package_of, served, states
 
 pulumi = pytest.importorskip("pulumi")
 
@@ -82,7 +82,7 @@ async def test_files_archives_and_references_reach_the_component_and_come_back(
         store=f"file://{tmp_path / 'state'}",
         secrets=Vault(),
         providers={"things": memory},
-        plugins=sw.Plugins(commands={package: request.getfixturevalue(package)}),
+        **served({package: request.getfixturevalue(package)}),
     ) as engine:
         stack = await engine.stack("shop/dev", written(package, lambda: text, path))
         preview = await stack.preview()
@@ -174,7 +174,7 @@ async def test_what_uses_an_output_of_a_component_depends_on_the_child_that_it_c
         store=f"file://{tmp_path / 'state'}",
         secrets=Vault(),
         providers={"things": memory},
-        plugins=sw.Plugins(commands={package: command}),
+        **served({package: command}),
     ) as engine:
         stack = await engine.stack("shop/dev", written(package))
         await stack.up()
