@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use stackwright::{
     Error, ErrorKind, Result, Stack, StackSettings,
     event::EventPayload,
+    monitor::Registration,
     operation::{Operation, OperationKind, OperationOptions, OperationResult},
     program::from_fn,
     property::json::SecretForm,
@@ -382,4 +383,93 @@ async fn a_replacement_is_a_separate_step_that_changes_no_record() {
     }
     assert_eq!(lines, ["begin true true", "success 0 0"]);
     assert_eq!(replay.to_snapshot().unwrap().resources, result.snapshot.resources);
+}
+
+/// Receives entries when it is released. Then it refuses them, if it is to.
+#[derive(Default)]
+struct Withholding {
+    released: Notify,
+    refuses: bool,
+}
+
+#[async_trait]
+impl JournalReceiver for Withholding {
+    async fn receive(&self, _: &Arc<JournalEntry>) -> Result<()> {
+        self.released.notified().await;
+        self.released.notify_one();
+        match self.refuses {
+            true => Err(Error::new(ErrorKind::Unavailable, "the host's disk is full")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Runs an update of two components, one in the other, whose entries are received once the program has the answers.
+async fn update_of_components(refuses: bool) -> (Arc<OperationResult>, Stack) {
+    let withholding = Arc::new(Withholding {
+        refuses,
+        ..Withholding::default()
+    });
+    let settings = StackSettings {
+        journal: Some(Arc::clone(&withholding) as _),
+        ..StackSettings::default()
+    };
+    let stack = stack(&Arc::new(Scripted::default()), settings).await;
+    let components = from_fn(move |context| {
+        let withholding = Arc::clone(&withholding);
+        async move {
+            let mut parent = None;
+            for name in ["outer", "inner"] {
+                let component = Registration {
+                    resource_type: "my:index:Component".into(),
+                    name: name.into(),
+                    parent,
+                    ..Registration::default()
+                };
+                let registered = context.monitor.register(component).within("the answer").await?;
+                let outputs = [("name", name.into())].into_iter().collect();
+                context
+                    .monitor
+                    .register_outputs(&registered.urn, outputs)
+                    .within("the outputs")
+                    .await?;
+                parent = Some(registered.urn);
+            }
+            withholding.released.notify_one();
+            Ok(())
+        }
+    });
+    let operation = stack.start(
+        OperationKind::Update,
+        OperationOptions::default(),
+        Some(components),
+    );
+    (operation.ended().await, stack)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn components_do_not_wait_for_their_entries_and_the_operation_does() {
+    let (result, stack) = update_of_components(false).await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    let snapshot = stack.snapshot().await.unwrap();
+    assert_eq!(snapshot.resources, result.snapshot.resources);
+    let outputs: Vec<_> = snapshot
+        .resources
+        .iter()
+        .map(|state| state.outputs.len())
+        .collect();
+    assert_eq!(
+        outputs,
+        [0, 1, 1],
+        "the stack, and the components with their outputs"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_entry_of_a_component_fails_the_operation() {
+    let (result, stack) = update_of_components(true).await;
+    let error = result.error.clone().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert!(error.message().contains("the host's disk is full"), "{error}");
+    integrity::verify(&stack.snapshot().await.unwrap()).unwrap();
 }
