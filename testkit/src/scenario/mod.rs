@@ -118,18 +118,16 @@ impl StackBeside {
 }
 
 impl Scenario {
-    /// Returns whether the stack has a passphrase: when there are secrets to encrypt, or the stack is opened again.
+    /// Returns whether the stack has a passphrase: when there are secrets to encrypt, or a manager of secrets is changed.
     /// The other scenarios have none, since key derivation is slow by design.
     #[must_use]
     pub fn has_passphrase(&self) -> bool {
-        let opens_again = |operation: &ScenarioOperation| {
-            operation.reopen || operation.kill.is_some() || operation.nested_secrets.is_some()
-        };
         let beside = self.beside.as_ref().map(StackBeside::secret_texts);
-        self.state.is_some()
+        let mut operations = self.operations.iter();
+        self.state.as_ref().is_some_and(has_secrets)
             || !self.secret_texts().is_empty()
             || beside.is_some_and(|texts| !texts.is_empty())
-            || self.operations.iter().any(opens_again)
+            || operations.any(|operation| operation.nested_secrets.is_some())
     }
 
     /// Returns whether a program registers hooks, which not every actor can.
@@ -204,6 +202,12 @@ impl Scenario {
                 .iter()
                 .all(|one| self.bindings.iter().any(|other| other == one))
     }
+}
+
+/// Returns whether a state, in the form of files, has secrets or names their manager.
+fn has_secrets(state: &Value) -> bool {
+    let text = state.to_string();
+    ["secrets_providers", "4dabf18193072939515e22adb298388d", "$secret"].iter().any(|mark| text.contains(mark))
 }
 
 fn secret_texts<'a>(
