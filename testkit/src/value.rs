@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-const SIGNATURE: &str = "4dabf18193072939515e22adb298388d";
+/// The key that marks special values: secrets, assets, archives and others.
+pub(crate) const SIGNATURE: &str = "4dabf18193072939515e22adb298388d";
 const SECRET: &str = "1b47061264138c4ac30d75fd1eb44270";
 const ASSET: &str = "c44067f5952c0a294b673a41bacd8c17";
 const ARCHIVE: &str = "0def7320c3a5731c473e5ecbe6d01bc7";

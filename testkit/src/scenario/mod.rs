@@ -207,7 +207,9 @@ impl Scenario {
 /// Returns whether a state, in the form of files, has secrets or names their manager.
 fn has_secrets(state: &Value) -> bool {
     let text = state.to_string();
-    ["secrets_providers", "4dabf18193072939515e22adb298388d", "$secret"].iter().any(|mark| text.contains(mark))
+    ["secrets_providers", crate::value::SIGNATURE, "$secret"]
+        .iter()
+        .any(|mark| text.contains(mark))
 }
 
 fn secret_texts<'a>(
