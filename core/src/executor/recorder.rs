@@ -95,15 +95,17 @@ impl Recorder {
     }
 
     /// Records an entry of a step: durably where a provider is called or hooks run for it, so that nothing happens outside of the
-    /// state that a crash forgets. Other steps, of components and of providers, go on while their entries are written: those of
-    /// later steps are not durable before them, and a failed write fails the next entry and the end of the operation.
+    /// state that a crash forgets, and where the host acknowledges each entry. Other steps, of components and of providers, go on
+    /// while their entries are written: those of later steps are not durable before them, and a failed write fails the next entry
+    /// and the end of the operation.
     pub(super) fn record_of(
         &self,
         step: &Step,
         operation: OperationId,
         record: impl Into<Option<JournalRecord>>,
     ) -> impl Future<Output = Result<(), StepFailure>> + Send {
-        let waits = step.calls_provider() || has_hooks(step);
+        let is_acknowledged = self.journal.as_ref().is_some_and(Journal::acknowledges_each);
+        let waits = is_acknowledged || step.calls_provider() || has_hooks(step);
         let recorded = self.record(operation, record);
         async move {
             match waits {

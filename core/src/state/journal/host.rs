@@ -75,4 +75,8 @@ impl JournalSink for HostJournal {
     fn wants_elided_writes(&self) -> bool {
         true
     }
+
+    fn acknowledges_each(&self) -> bool {
+        true
+    }
 }
