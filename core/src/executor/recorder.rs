@@ -8,14 +8,18 @@ use smol_str::SmolStr;
 
 use crate::{
     error::Error,
-    executor::{Control, Failure, Step, StepFailure, hooks::has_hooks, views::ViewBook},
+    executor::{
+        Control, Failure, Step, StepFailure,
+        hooks::{has_completion_hooks, has_hooks},
+        views::ViewBook,
+    },
     resource::{Extension, PendingOperationKind, ResourceState},
     state::{Journal, JournalRecord, OperationId, StateId, StateMark, StateRef, may_elide_write},
     step::StepOp,
     urn::Urn,
 };
 
-/// Records steps: durably in the journal, and in memory for later steps.
+/// Records steps: in the journal, and in memory for later steps.
 pub(super) struct Recorder {
     /// `None` during previews, which record nothing.
     pub(super) journal: Option<Journal>,
@@ -105,7 +109,7 @@ impl Recorder {
         record: impl Into<Option<JournalRecord>>,
     ) -> impl Future<Output = Result<(), StepFailure>> + Send {
         let is_acknowledged = self.journal.as_ref().is_some_and(Journal::acknowledges_each);
-        let waits = is_acknowledged || step.calls_provider() || has_hooks(step);
+        let waits = is_acknowledged || step.calls_provider() || has_hooks(step) || has_completion_hooks(step);
         let recorded = self.record(operation, record);
         async move {
             match waits {

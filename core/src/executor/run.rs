@@ -162,7 +162,7 @@ impl Executor {
         Err(failure)
     }
 
-    /// Records the effect of a step: nothing of it is lost from here on.
+    /// Records the effect of a step: nothing of what a provider has done is lost from here on.
     pub(super) async fn settle(
         &self,
         step: &mut Step,

@@ -1,6 +1,9 @@
 //! The step journal: ordered, begins before provider calls, refusable, and valid at every prefix.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{
+    Arc, Mutex, OnceLock,
+    atomic::{AtomicBool, Ordering},
+};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -388,11 +391,11 @@ async fn a_replacement_is_a_separate_step_that_changes_no_record() {
     assert_eq!(replay.to_snapshot().unwrap().resources, result.snapshot.resources);
 }
 
-/// A store that writes entries of the journal when it is released. Then it refuses them, if it is to.
+/// A store that writes entries of the journal when it is released. Then it refuses the first ones, if it is to.
 struct Withholding {
     inner: MemoryStore,
     released: Notify,
-    refuses: bool,
+    refuses: AtomicBool,
 }
 
 impl Withholding {
@@ -402,7 +405,7 @@ impl Withholding {
         }
         self.released.notified().await;
         self.released.notify_one();
-        match self.refuses {
+        match self.refuses.swap(false, Ordering::SeqCst) {
             true => Err(Error::new(ErrorKind::Unavailable, "the disk is full")),
             false => Ok(()),
         }
@@ -447,7 +450,7 @@ async fn update_of_components(refuses: bool) -> (Arc<OperationResult>, Stack) {
     let withholding = Arc::new(Withholding {
         inner: MemoryStore::new(Runtime::system(tokio::runtime::Handle::current())),
         released: Notify::new(),
-        refuses,
+        refuses: AtomicBool::new(refuses),
     });
     let engine = engine().store(Arc::clone(&withholding) as _).build().unwrap();
     let stack = engine
@@ -511,6 +514,8 @@ async fn a_component_whose_entry_cannot_be_written_fails_the_operation() {
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     assert!(error.message().contains("the disk is full"), "{error}");
     integrity::verify(&stack.snapshot().await.unwrap()).unwrap();
+    let history = stack.history().await.unwrap();
+    assert_eq!(history[0]["result"], "failed");
 }
 
 #[tokio::test(flavor = "multi_thread")]

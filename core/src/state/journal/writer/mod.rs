@@ -319,7 +319,7 @@ impl Batch {
 }
 
 /// Resolves when an entry is durable, or when its write has failed.
-#[must_use = "the program may only see a result after it is durable"]
+#[must_use = "the program may only see what a provider has done after it is durable"]
 pub(crate) struct Appended(Progress);
 
 enum Progress {
