@@ -56,12 +56,6 @@ pub(crate) fn has_hooks(step: &Step) -> bool {
     is_hooked(step) || step.cascaded.iter().any(is_hooked)
 }
 
-/// Returns whether hooks follow the outputs that the component of a step registers.
-pub(super) fn has_completion_hooks(step: &Step) -> bool {
-    let subject = step.subject().filter(|_| completion(step.op).is_some());
-    subject.is_some_and(|state| !state.options.resource_hooks.is_empty())
-}
-
 /// Returns the old record of a step for its hooks: a creation has none, also when it replaces a resource.
 fn old_record(step: &Step) -> Option<Arc<ResourceState>> {
     let creates = matches!(
@@ -318,18 +312,7 @@ mod tests {
         };
         assert!(has_hooks(&host));
         let same = Step::new(StepOp::Same, Some(hooked.clone()), Some(hooked.state)).unwrap();
-        assert!(!has_hooks(&same) && !has_completion_hooks(&same));
-    }
-
-    #[test]
-    fn a_component_has_hooks_after_its_outputs_also_where_the_last_step_is_the_marker_of_its_replacement() {
-        let (plain, hooked) = (record(|_| {}), record(|state| bind(state, AfterCreate)));
-        let marker = |new: &StateRef| {
-            let new = Some(Arc::clone(&new.state));
-            Step::new(StepOp::Replace, Some(plain.clone()), new).unwrap()
-        };
-        assert!(has_completion_hooks(&marker(&hooked)) && !has_hooks(&marker(&hooked)));
-        assert!(!has_completion_hooks(&marker(&plain)));
+        assert!(!has_hooks(&same));
     }
 
     #[test]

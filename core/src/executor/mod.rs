@@ -81,7 +81,7 @@ pub(crate) struct ExecutorOptions {
 
 /// Runs steps: announces each, calls its provider, records the result, and reports it.
 ///
-/// The order is fixed: the begin entry is durable before the provider is called, and the end entry of such a step before the report.
+/// The order is fixed: the begin entry is durable before the provider is called, the end entry before the report.
 pub(crate) struct Executor {
     runtime: Runtime,
     applier: Applier,

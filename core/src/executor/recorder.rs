@@ -2,24 +2,19 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::FutureExt as _;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 
 use crate::{
     error::Error,
-    executor::{
-        Control, Failure, Step, StepFailure,
-        hooks::{has_completion_hooks, has_hooks},
-        views::ViewBook,
-    },
+    executor::{Control, Failure, Step, StepFailure, views::ViewBook},
     resource::{Extension, PendingOperationKind, ResourceState},
     state::{Journal, JournalRecord, OperationId, StateId, StateMark, StateRef, may_elide_write},
     step::StepOp,
     urn::Urn,
 };
 
-/// Records steps: in the journal, and in memory for later steps.
+/// Records steps: durably in the journal, and in memory for later steps.
 pub(super) struct Recorder {
     /// `None` during previews, which record nothing.
     pub(super) journal: Option<Journal>,
@@ -75,7 +70,7 @@ impl Recorder {
         journal.map_or(OperationId(0), Journal::next_operation_id)
     }
 
-    /// Records the beginning of a step, if a crash during the step would leave a pending operation.
+    /// Makes the beginning of a step durable, if a crash during the step would leave a pending operation.
     pub(super) async fn begin(&self, step: &Step) -> Result<OperationId, StepFailure> {
         let operation = self.next_operation();
         if self.journal.is_none() {
@@ -93,30 +88,9 @@ impl Recorder {
                 diffs: step.diffs.clone(),
                 detailed_diff: step.detailed_diff.clone(),
             };
-            self.record_of(step, operation, record).await?;
+            self.record(operation, record).await?;
         }
         Ok(operation)
-    }
-
-    /// Records an entry of a step: durably where a provider is called or hooks run for it, so that nothing happens outside of the
-    /// state that a crash forgets, and where the host acknowledges each entry. Other steps, of components and of providers, go on
-    /// while their entries are written: those of later steps are not durable before them, and a failed write fails the next entry
-    /// and the end of the operation.
-    pub(super) fn record_of(
-        &self,
-        step: &Step,
-        operation: OperationId,
-        record: impl Into<Option<JournalRecord>>,
-    ) -> impl Future<Output = Result<(), StepFailure>> + Send {
-        let is_acknowledged = self.journal.as_ref().is_some_and(Journal::acknowledges_each);
-        let waits = is_acknowledged || step.calls_provider() || has_hooks(step) || has_completion_hooks(step);
-        let recorded = self.record(operation, record);
-        async move {
-            match waits {
-                true => recorded.await,
-                false => recorded.now_or_never().unwrap_or(Ok(())),
-            }
-        }
     }
 
     /// Makes an entry durable. A journal that cannot be written ends the run: every effect must be recorded.

@@ -99,7 +99,7 @@ impl Executor {
     async fn withdraw(&self, step: &Step, operation: OperationId) -> Result<(), StepFailure> {
         views::close(step, &self.reporter);
         let record = JournalRecord::Failure { op: step.op };
-        self.recorder.record_of(step, operation, record).await
+        self.recorder.record(operation, record).await
     }
 
     /// Records and reports that a step has failed.
@@ -135,7 +135,7 @@ impl Executor {
             self.control().is_terminated() && failure.provider_status == Some(ProviderStatus::Cancelled);
         if !(abandoned || failure.hides_a_change(step.op)) {
             let record = JournalRecord::Failure { op: step.op };
-            self.recorder.record_of(step, operation, record).await?;
+            self.recorder.record(operation, record).await?;
         }
         Ok(after)
     }
@@ -162,7 +162,7 @@ impl Executor {
         Err(failure)
     }
 
-    /// Records the effect of a step: nothing of what a provider has done is lost from here on.
+    /// Records the effect of a step: nothing of it is lost from here on.
     pub(super) async fn settle(
         &self,
         step: &mut Step,
@@ -192,7 +192,7 @@ impl Executor {
             Box::pin(self.views().dismiss(deletion, deletion.op, Vec::new())).await?;
         }
         let end = recorder.end(step, result_op, new.as_ref());
-        if let Err(failure) = recorder.record_of(step, operation, end).await {
+        if let Err(failure) = recorder.record(operation, end).await {
             self.name_unrecorded(step, new.as_ref());
             return Err(failure);
         }
@@ -245,7 +245,7 @@ impl Executor {
     /// run in between.
     ///
     /// # Errors
-    /// When the journal cannot be written.
+    /// When the entry cannot be made durable.
     pub(crate) async fn record_outputs(
         &self,
         step: &Step,
@@ -257,7 +257,7 @@ impl Executor {
             new: new.clone(),
             elide_write: unchanged,
         };
-        self.recorder.record_of(step, OperationId(0), record).await?;
+        self.recorder.record(OperationId(0), record).await?;
         self.run_completion_hooks(step, &new).await;
         self.reporter.report_outputs(step, &new);
         Ok(())

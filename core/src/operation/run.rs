@@ -343,8 +343,7 @@ impl OperationRun {
         self.stop_refreshing().await;
         let (mut replay, written) = journal.close().await?;
         let cancelled = state.ending(&self.control).cancelled;
-        // The entries of the last steps may have failed after all steps had ended.
-        let succeeded = result.is_ok() && written.is_ok() && !self.control.has_failed() && !cancelled;
+        let succeeded = result.is_ok() && !self.control.has_failed() && !cancelled;
         self.settle_found(&mut replay);
         if succeeded && self.kind != OperationKind::Adopt {
             self.settle_examined(&mut replay);

@@ -1,31 +1,24 @@
 //! The step journal: ordered, begins before provider calls, refusable, and valid at every prefix.
 
-use std::sync::{
-    Arc, Mutex, OnceLock,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use stackwright::{
     Error, ErrorKind, Result, Stack, StackSettings,
     event::EventPayload,
-    monitor::Registration,
     operation::{Operation, OperationKind, OperationOptions, OperationResult},
     program::from_fn,
     property::json::SecretForm,
-    runtime::Runtime,
     state::{
-        JournalEntry, JournalRecord, JournalReplay, StateRef, integrity,
+        JournalEntry, JournalRecord, JournalReplay, integrity,
         journal::{EntryJson, JournalReceiver},
     },
     step::StepOp,
-    store::{Condition, LockGuard, MemoryStore, Object, ObjectInfo, Store, Version},
 };
 use stackwright_testkit::wait::{Ended as _, Within as _};
 use tokio::sync::Notify;
 
-use crate::fixture::{Scripted, engine, program, resource, stack};
+use crate::fixture::{Scripted, program, resource, stack};
 
 /// Records entries and the number of provider calls so far; refuses the entry of a given number.
 struct Receiver {
@@ -389,164 +382,4 @@ async fn a_replacement_is_a_separate_step_that_changes_no_record() {
     }
     assert_eq!(lines, ["begin true true", "success 0 0"]);
     assert_eq!(replay.to_snapshot().unwrap().resources, result.snapshot.resources);
-}
-
-/// A store that writes entries of the journal when it is released. Then it refuses the first ones, if it is to.
-struct Withholding {
-    inner: MemoryStore,
-    released: Notify,
-    refuses: AtomicBool,
-}
-
-impl Withholding {
-    async fn release(&self, key: &str) -> Result<()> {
-        if !key.contains("/journals/") {
-            return Ok(());
-        }
-        self.released.notified().await;
-        self.released.notify_one();
-        match self.refuses.swap(false, Ordering::SeqCst) {
-            true => Err(Error::new(ErrorKind::Unavailable, "the disk is full")),
-            false => Ok(()),
-        }
-    }
-}
-
-#[async_trait]
-impl Store for Withholding {
-    fn url(&self) -> String {
-        self.inner.url()
-    }
-
-    async fn get(&self, key: &str) -> Result<Option<Object>> {
-        self.inner.get(key).await
-    }
-
-    async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
-        self.release(key).await?;
-        self.inner.put(key, bytes, condition).await
-    }
-
-    async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
-        self.release(key).await?;
-        self.inner.append(key, bytes, condition).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
-        self.inner.list(prefix).await
-    }
-
-    async fn delete(&self, key: &str) -> Result<()> {
-        self.inner.delete(key).await
-    }
-
-    async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
-        self.inner.lock(name).await
-    }
-}
-
-/// Runs an update of two components, one in the other, whose entries are written once the program has the answers.
-async fn update_of_components(refuses: bool) -> (Arc<OperationResult>, Stack) {
-    let withholding = Arc::new(Withholding {
-        inner: MemoryStore::new(Runtime::system(tokio::runtime::Handle::current())),
-        released: Notify::new(),
-        refuses: AtomicBool::new(refuses),
-    });
-    let engine = engine().store(Arc::clone(&withholding) as _).build().unwrap();
-    let stack = engine
-        .create_stack("shop/dev", StackSettings::default())
-        .await
-        .unwrap();
-    let components = from_fn(move |context| {
-        let withholding = Arc::clone(&withholding);
-        async move {
-            let mut parent = None;
-            for name in ["outer", "inner"] {
-                let component = Registration {
-                    resource_type: "my:index:Component".into(),
-                    name: name.into(),
-                    parent,
-                    ..Registration::default()
-                };
-                let registered = context.monitor.register(component).within("the answer").await?;
-                let outputs = [("name", name.into())].into_iter().collect();
-                context
-                    .monitor
-                    .register_outputs(&registered.urn, outputs)
-                    .within("the outputs")
-                    .await?;
-                parent = Some(registered.urn);
-            }
-            withholding.released.notify_one();
-            Ok(())
-        }
-    });
-    let operation = stack.start(
-        OperationKind::Update,
-        OperationOptions::default(),
-        Some(components),
-    );
-    (operation.ended().await, stack)
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn components_do_not_wait_for_their_entries_and_the_operation_does() {
-    let (result, stack) = update_of_components(false).await;
-    assert!(result.error.is_none(), "{:?}", result.error);
-    let snapshot = stack.snapshot().await.unwrap();
-    assert_eq!(snapshot.resources, result.snapshot.resources);
-    let outputs: Vec<_> = snapshot
-        .resources
-        .iter()
-        .map(|state| state.outputs.len())
-        .collect();
-    assert_eq!(
-        outputs,
-        [0, 1, 1],
-        "the stack, and the components with their outputs"
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_component_whose_entry_cannot_be_written_fails_the_operation() {
-    let (result, stack) = update_of_components(true).await;
-    let error = result.error.clone().unwrap();
-    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
-    assert!(error.message().contains("the disk is full"), "{error}");
-    integrity::verify(&stack.snapshot().await.unwrap()).unwrap();
-    let history = stack.history().await.unwrap();
-    assert_eq!(history[0]["result"], "failed");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_receiver_acknowledges_also_the_entries_of_components_before_the_program_has_the_answer() {
-    let provider = Arc::new(Scripted::default());
-    let (receiver, settings) = receiver(&provider, None);
-    let stack = stack(&provider, settings).await;
-    let received = Arc::clone(&receiver);
-    let component = from_fn(move |context| {
-        let received = Arc::clone(&received);
-        async move {
-            let component = Registration {
-                resource_type: "my:index:Component".into(),
-                name: "outer".into(),
-                ..Registration::default()
-            };
-            let urn = context.monitor.register(component).await?.urn;
-            let last = || received.entries.lock().unwrap().last().unwrap().0.record.clone();
-            let is_component = |new: &StateRef| new.state.urn == urn;
-            assert!(matches!(last(), JournalRecord::Success { new: Some(new), .. } if is_component(&new)));
-            let outputs = [("name", "outer".into())].into_iter().collect();
-            context.monitor.register_outputs(&urn, outputs).await?;
-            assert!(matches!(last(), JournalRecord::Outputs { new, .. } if is_component(&new)));
-            Ok(())
-        }
-    });
-    let operation = stack.start(
-        OperationKind::Update,
-        OperationOptions::default(),
-        Some(component),
-    );
-    let result = operation.ended().await;
-    assert!(result.error.is_none(), "{:?}", result.error);
 }

@@ -75,8 +75,4 @@ impl JournalSink for HostJournal {
     fn wants_elided_writes(&self) -> bool {
         true
     }
-
-    fn acknowledges_each(&self) -> bool {
-        true
-    }
 }

@@ -1,4 +1,4 @@
-//! The journal: every change of a stack's state, durable before a provider is called or a hook runs because of it.
+//! The journal: every change of a stack's state, durable before the engine acts on it.
 
 pub(crate) mod codec;
 mod entry_json;

@@ -41,7 +41,7 @@ pub(crate) struct Recovered {
     /// The number of applied entries.
     #[cfg(test)]
     pub entries: usize,
-    /// The incomplete line after the last intact one; no call of a provider followed it.
+    /// The incomplete line after the last intact one; it was never acknowledged.
     pub torn: Option<Torn>,
     /// The position at which the journal is continued.
     pub end: JournalEnd,

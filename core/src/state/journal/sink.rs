@@ -21,12 +21,6 @@ pub(crate) trait JournalSink: Send + Sync + 'static {
     fn wants_elided_writes(&self) -> bool {
         false
     }
-
-    /// Returns whether the engine goes on only when an entry is acknowledged, also with steps that nothing outside of the state
-    /// belongs to.
-    fn acknowledges_each(&self) -> bool {
-        false
-    }
 }
 
 /// Discards all entries, for previews.

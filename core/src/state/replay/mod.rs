@@ -254,7 +254,7 @@ impl JournalReplay {
         self.extensions.contains(extension) || self.base.has_extension(extension)
     }
 
-    /// Removes the begin of a step: it did not become durable, so that no provider was called.
+    /// Removes the begin of a step: it did not become durable, so that the step was not executed.
     pub fn forget(&mut self, operation: OperationId) {
         self.begun.remove(&operation);
     }

@@ -30,7 +30,6 @@ struct Handle {
     next_state: AtomicU64,
     next_operation: AtomicU64,
     wants_elided_writes: bool,
-    acknowledges_each: bool,
 }
 
 struct Shared {
@@ -83,7 +82,7 @@ impl Journal {
     /// Starts the journal of an operation on the state of `replay`.
     #[must_use]
     pub(crate) fn start(replay: JournalReplay, sink: Arc<dyn JournalSink>, runtime: &Runtime) -> Self {
-        let (wants_elided_writes, acknowledges_each) = (sink.wants_elided_writes(), sink.acknowledges_each());
+        let wants_elided_writes = sink.wants_elided_writes();
         let next_state = AtomicU64::new(replay.next_state_id().0);
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
@@ -104,7 +103,6 @@ impl Journal {
             next_state,
             next_operation: AtomicU64::new(1),
             wants_elided_writes,
-            acknowledges_each,
         }))
     }
 
@@ -169,11 +167,6 @@ impl Journal {
             self.0.shared.wake.notify_one();
         }
         Appended(Progress::Waiting { batch, slot: None })
-    }
-
-    /// Returns whether a host acknowledges each entry before the engine goes on.
-    pub(crate) fn acknowledges_each(&self) -> bool {
-        self.0.acknowledges_each
     }
 
     /// Calls `look` with the replay. `look` must be short, as appends wait for it. `None` when the journal is finished.
@@ -319,7 +312,7 @@ impl Batch {
 }
 
 /// Resolves when an entry is durable, or when its write has failed.
-#[must_use = "the program may only see what a provider has done after it is durable"]
+#[must_use = "the program may only see a result after it is durable"]
 pub(crate) struct Appended(Progress);
 
 enum Progress {
