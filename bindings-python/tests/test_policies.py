@@ -167,6 +167,7 @@ def test_what_a_policy_raises_is_named_with_its_type_and_is_the_cause_of_the_err
                 start(policies=[policy])
             assert type(caught.value.__cause__) is cause
             assert caught.value.urn == "urn:pulumi:dev::shop::pulumi:pulumi:Stack::shop-dev"
+            assert caught.value.urn not in engine._engine._raised._by_urn, "what was reported is not kept"
         # A check of another resource, which the failed run no longer waits for, can raise when that has ended: the next run forgets it.
         stack.up()
         assert not engine._engine._raised._by_urn, "nothing is kept"

@@ -118,16 +118,18 @@ impl StackBeside {
 }
 
 impl Scenario {
-    /// Returns whether the stack has a passphrase: when there are secrets to encrypt, or a manager of secrets is changed.
+    /// Returns whether the stack has a passphrase: when there are secrets to encrypt, or the stack is opened again.
     /// The other scenarios have none, since key derivation is slow by design.
     #[must_use]
     pub fn has_passphrase(&self) -> bool {
+        let opens_again = |operation: &ScenarioOperation| {
+            operation.reopen || operation.kill.is_some() || operation.nested_secrets.is_some()
+        };
         let beside = self.beside.as_ref().map(StackBeside::secret_texts);
-        let mut operations = self.operations.iter();
         self.state.as_ref().is_some_and(has_secrets)
             || !self.secret_texts().is_empty()
             || beside.is_some_and(|texts| !texts.is_empty())
-            || operations.any(|operation| operation.nested_secrets.is_some())
+            || self.operations.iter().any(opens_again)
     }
 
     /// Returns whether a program registers hooks, which not every actor can.
